@@ -1,0 +1,222 @@
+"""A claim as one object: statement, setting, hypotheses, derivation, assumptions, false variants.
+
+Statements are SymPy expressions typed once.  Everything that is shown or evaluated is printed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import sympy as sp
+
+from theory.derivation import Derivation
+from theory.objects import key_count, mask, pooling
+from theory.printing import latex, text, tidy
+from theory.sums import POSITIONS, Index, Rule, Tensor, delta, index, length
+
+
+class MaskKind(StrEnum):
+    """Which masks a statement speaks of."""
+
+    ANY = "any"
+    FULL = "full"
+    DIAGONAL = "diagonal"
+
+
+class PoolingKind(StrEnum):
+    """Which pooling weights a statement speaks of."""
+
+    ANY = "any"
+    MEAN = "mean"
+    CLS = "cls"
+
+
+#: The query that CLS pooling reads.
+cls_position = index("κ", POSITIONS)
+
+
+class Quantity(StrEnum):
+    """The left side of a statement: what the numeric routes compute from the definition."""
+
+    ATTENTION_SLOPE = "attention slope"
+    POOLED_SLOPE = "pooled slope"
+    TOKEN_INFLUENCE = "token influence"
+    SUPERVISED_SLOPE = "supervised slope"
+    RECONSTRUCTION_SLOPE = "reconstruction slope"
+    SUPERVISED_GRADIENT = "supervised gradient"
+    RECONSTRUCTION_GRADIENT = "reconstruction gradient"
+    GRADIENT_PRODUCT = "gradient product"
+    SUPERVISED_CURVATURE = "supervised curvature"
+    ALGEBRAIC = "algebraic"
+
+
+QUANTITY_TEX: Mapping[Quantity, str] = {
+    Quantity.ATTENTION_SLOPE: r"a'_{ij}(0)",
+    Quantity.POOLED_SLOPE: r"h'_{c}(0)",
+    Quantity.TOKEN_INFLUENCE: r"v_{j}",
+    Quantity.SUPERVISED_SLOPE: r"\mathcal{L}_{\mathrm{sup}}'(0)",
+    Quantity.RECONSTRUCTION_SLOPE: r"\mathcal{L}_{\mathrm{SPT}}'(0)",
+    Quantity.SUPERVISED_GRADIENT: r"\frac{\partial \mathcal{L}_{\mathrm{sup}}}{\partial s_{ij}}(0)",
+    Quantity.RECONSTRUCTION_GRADIENT: r"\frac{\partial \mathcal{L}_{\mathrm{SPT}}}{\partial s_{ij}}(0)",
+    Quantity.GRADIENT_PRODUCT: r"\left\langle \nabla_S \mathcal{L}_{\mathrm{SPT}}(0),"
+    r" \nabla_S \mathcal{L}_{\mathrm{sup}}(0) \right\rangle",
+    Quantity.SUPERVISED_CURVATURE: r"\mathcal{L}_{\mathrm{sup}}''(0)",
+}
+
+QUANTITY_TEXT: Mapping[Quantity, str] = {
+    Quantity.ATTENTION_SLOPE: "a′[i,j](0)",
+    Quantity.POOLED_SLOPE: "h′[c](0)",
+    Quantity.TOKEN_INFLUENCE: "v[j]",
+    Quantity.SUPERVISED_SLOPE: "L_sup′(0)",
+    Quantity.RECONSTRUCTION_SLOPE: "L_SPT′(0)",
+    Quantity.SUPERVISED_GRADIENT: "∂L_sup/∂s[i,j](0)",
+    Quantity.RECONSTRUCTION_GRADIENT: "∂L_SPT/∂s[i,j](0)",
+    Quantity.GRADIENT_PRODUCT: "⟨∇_S L_SPT(0), ∇_S L_sup(0)⟩",
+    Quantity.SUPERVISED_CURVATURE: "L_sup″(0)",
+}
+
+
+def _mask_rules(kind: MaskKind) -> tuple[Rule, ...]:
+    i, j = mask.formal_indices()
+    if kind is MaskKind.FULL:
+        name, entry, count = "full mask", sp.S.One, length
+    elif kind is MaskKind.DIAGONAL:
+        name, entry, count = "diagonal mask", 1 - delta(i, j), length - 1
+    else:
+        return ()
+    return (Rule(name, mask[i, j], entry), Rule(name, key_count[i], count), Rule(name, 1 / key_count[i], 1 / count))
+
+
+def _pooling_rules(kind: PoolingKind) -> tuple[Rule, ...]:
+    (i,) = pooling.formal_indices()
+    if kind is PoolingKind.MEAN:
+        return (Rule("mean pooling", pooling[i], 1 / length),)
+    if kind is PoolingKind.CLS:
+        return (Rule("CLS pooling", pooling[i], delta(i, cls_position)),)
+    return ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Mask and pooling of a statement, with the rules that specialise general formulas to them."""
+
+    mask: MaskKind = MaskKind.ANY
+    pooling: PoolingKind = PoolingKind.ANY
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return _mask_rules(self.mask) + _pooling_rules(self.pooling)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A hypothesis: ``expression = 0`` for all its free indices, linear in the score pattern."""
+
+    name: str
+    sentence: str
+    expression: sp.Expr
+    free: tuple[Index, ...]
+
+    @property
+    def rule(self) -> Rule:
+        """The hypothesis as a rewriting rule; its expression must be one monomial."""
+        return Rule(self.name, self.expression, sp.S.Zero)
+
+    @property
+    def latex(self) -> str:
+        quantifier = ",".join(i.name for i in self.free)
+        return rf"{latex(self.expression)} = 0 \quad \forall {quantifier}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One equation of a claim: a quantity that the definition fixes, and its claimed value.
+
+    ``witness`` replaces tokens or loss gradient by deterministic expressions (a law chosen to prove an "only if").
+    ``left`` is the left side of an algebraic equation; other quantities start at the definition.
+    """
+
+    label: str
+    quantity: Quantity
+    statement: sp.Expr
+    derive: Callable[[Part], Derivation]
+    setting: Setting
+    hypotheses: tuple[Constraint, ...] = ()
+    free: tuple[Index, ...] = ()
+    left: sp.Expr | None = None
+    witness: Mapping[Tensor, Callable[..., sp.Expr]] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of setting, hypotheses and witness law."""
+        laws = tuple(
+            Rule("witness law", tensor[tensor.formal_indices()], law(*tensor.formal_indices()))
+            for tensor, law in self.witness.items()
+        )
+        return (*laws, *(h.rule for h in self.hypotheses), *self.setting.rules)
+
+    @property
+    def latex(self) -> str:
+        left = latex(self.left) if self.left is not None else QUANTITY_TEX[self.quantity]
+        return f"{left} = {latex(self.statement)}"
+
+    @property
+    def text(self) -> str:
+        left = text(self.left) if self.left is not None else QUANTITY_TEXT[self.quantity]
+        return f"{left} = {text(self.statement)}"
+
+    def derivation(self) -> Derivation:
+        """Derive the statement; raises ``DerivationError`` when the chain does not end at it."""
+        chain = self.derive(self)
+        if chain.expression != tidy(self.statement):
+            chain.rewrite(self.statement, note="statement")
+        return chain
+
+
+class Route(StrEnum):
+    """Routes that can reject a false variant."""
+
+    DERIVED = "derived"
+    REPLAYED = "replayed"
+    ENCLOSED = "enclosed"
+    DIFFERENTIATED = "differentiated"
+    SLOPED = "sloped"
+
+
+EVERY_ROUTE = tuple(Route)
+
+
+@dataclass(frozen=True)
+class FalseVariant:
+    """A tempting false statement; each listed route must reject it at a counterexample found by search."""
+
+    id: str
+    sentence: str
+    part: Part
+    routes: tuple[Route, ...] = EVERY_ROUTE
+    least_length: int = 2
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A proposition with everything that is needed to check it."""
+
+    id: str
+    title: str
+    sentence: str
+    source: str
+    parts: tuple[Part, ...]
+    assumptions: tuple[str, ...]
+    false_variants: tuple[FalseVariant, ...]
+    depends_on: tuple[str, ...] = ()
+    not_needed: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
+    exempt: Mapping[str, str] = field(default_factory=dict)
+    least_length: int = 2
+
+    @property
+    def hypotheses(self) -> tuple[Constraint, ...]:
+        """Hypotheses of all parts, without repetition."""
+        return tuple(dict.fromkeys(h for part in self.parts for h in part.hypotheses))

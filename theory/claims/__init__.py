@@ -1,0 +1,1 @@
+"""One module a proposition; :mod:`theory.catalogue` lists them."""

@@ -1,0 +1,94 @@
+"""Softmax along a pattern at uniform attention: value, slope and curvature, for any mask.
+
+``a_ij(0) = m_ij / n_i`` and ``a'_ij(0) = centred_ij / n_i``; everything else in section 5 follows from these two.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import sympy as sp
+
+from theory.derivation import Derivation, Lemma
+from theory.objectives import attention, output, pooled
+from theory.objects import another, centred, key_count, mask, pooled_key_weight, tokens
+from theory.sums import FEATURES, POSITIONS, Index, Rule, definition_rule, index, total
+
+_i, _j, _k = (index(n, POSITIONS) for n in "ijk")
+_c = index("c", FEATURES)
+
+#: Facts about a mask that follow from its being 0/1 with row counts n_i.
+count_keys = Rule("Σ m = n", total(mask[_i, _k], _k), key_count[_i])
+inside_mask = Rule("m·Δ̄ = Δ̄", mask[_i, _j] * centred[_i, _j], centred[_i, _j])
+row_sums_vanish = Rule("Σ_j Δ̄ = 0", total(centred[_i, _j], _j), sp.S.Zero)
+
+
+@cache
+def softmax_value() -> Lemma:
+    chain = Derivation(attention.definition(_i, _j)).at_zero().rewrite(mask[_i, _j] / key_count[_i], count_keys)
+    return Lemma("softmax-value", "Attention at zero scores is uniform over the mask", attention(_i, _j, at=0), chain)
+
+
+@cache
+def softmax_slope() -> Lemma:
+    chain = Derivation(attention.definition(_i, _j)).differentiate().at_zero()
+    chain.rewrite(centred[_i, _j] / key_count[_i], count_keys, definition_rule(centred))
+    return Lemma("softmax-slope", "Slope of attention at zero scores", attention(_i, _j, at=0, order=1), chain)
+
+
+def _curvature(i: Index, j: Index) -> sp.Expr:
+    k = another(POSITIONS, i, j)
+    spread = centred[i, j] ** 2 - total(centred[i, k] ** 2, k) / key_count[i]
+    return mask[i, j] * spread / key_count[i]
+
+
+@cache
+def softmax_curvature() -> Lemma:
+    chain = Derivation(attention.definition(_i, _j)).differentiate().differentiate().at_zero()
+    chain.rewrite(_curvature(_i, _j), count_keys, definition_rule(centred))
+    return Lemma("softmax-curvature", "Curvature of attention at zero scores", attention(_i, _j, at=0, order=2), chain)
+
+
+@cache
+def output_value() -> Lemma:
+    chain = Derivation(output.definition(_i, _c)).at_zero().cite(softmax_value())
+    chain.rewrite(total(mask[_i, _k] * tokens[_k, _c], _k) / key_count[_i])
+    return Lemma(
+        "output-value", "Outputs at zero scores are means over the mask", output(_i, _c, at=0), chain, ("softmax-value",)
+    )
+
+
+@cache
+def output_slope() -> Lemma:
+    chain = Derivation(output.definition(_i, _c)).differentiate().at_zero().cite(softmax_slope())
+    chain.rewrite(total(centred[_i, _j] * tokens[_j, _c], _j) / key_count[_i])
+    return Lemma("output-slope", "Slope of the outputs", output(_i, _c, at=0, order=1), chain, ("softmax-slope",))
+
+
+@cache
+def pooled_slope() -> Lemma:
+    chain = Derivation(pooled.definition(_c)).differentiate().at_zero().cite(output_slope())
+    chain.rewrite(total(pooled_key_weight[_j] * tokens[_j, _c], _j), definition_rule(pooled_key_weight))
+    return Lemma("pooled-slope", "Slope of the pooled vector", pooled(_c, at=0, order=1), chain, ("output-slope",))
+
+
+@cache
+def output_curvature() -> Lemma:
+    chain = Derivation(output.definition(_i, _c)).differentiate().differentiate().at_zero().cite(softmax_curvature())
+    return Lemma(
+        "output-curvature", "Curvature of the outputs", output(_i, _c, at=0, order=2), chain, ("softmax-curvature",)
+    )
+
+
+@cache
+def pooled_curvature() -> Lemma:
+    chain = Derivation(pooled.definition(_c)).differentiate().differentiate().at_zero().cite(output_curvature())
+    return Lemma(
+        "pooled-curvature", "Curvature of the pooled vector", pooled(_c, at=0, order=2), chain, ("output-curvature",)
+    )
+
+
+LEMMAS = (
+    softmax_value, softmax_slope, softmax_curvature, output_value, output_slope, output_curvature,
+    pooled_slope, pooled_curvature,
+)  # fmt: skip
