@@ -18,7 +18,7 @@ def claims() -> tuple[Claim, ...]:
     return tuple(_CLAIMS.values())
 
 
-def claim(identifier: str) -> Claim:
+def find_claim(identifier: str) -> Claim:
     """The claim with this identifier; ``KeyError`` names the known ones."""
     if identifier not in _CLAIMS:
         raise KeyError(f"unknown claim: {identifier}; known claims: {', '.join(_CLAIMS)}")

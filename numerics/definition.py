@@ -1,0 +1,42 @@
+"""The definition of section 5, written once for every kind of number.
+
+Attention along a score pattern, outputs, pooled vector and the two objectives, generic over exact rational series,
+balls and float64 tensors: an array type with ``*``, ``/``, ``@``, ``sum`` and an elementwise ``exp`` is all they need.
+No closed form is used here; the numeric routes differentiate exactly this.
+
+Shapes: pattern and mask L x L, pooling L, tokens N x L x d, sample weights N; attention L x L, outputs N x L x d,
+pooled vectors N x d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+#: An array of exact numbers, series, balls (numpy object arrays) or a float64 tensor.
+Array = TypeVar("Array", bound=Any)
+
+
+def attention(step: Array, pattern: Array, mask: Array, exp: Callable[[Array], Array]) -> Array:
+    """Softmax over the keys that the mask allows, of the scores ``step * pattern``."""
+    weights = exp(step * pattern) * mask
+    return weights / weights.sum(1)[:, None]
+
+
+def pooled_vectors(outputs: Array, pooling: Array) -> Array:
+    """Pooling-weighted sum of the outputs over positions."""
+    return (outputs * pooling[:, None]).sum(1)
+
+
+def supervised_loss(
+    attention: Array, tokens: Array, sample_weights: Array, pooling: Array, loss: Callable[[Array], Array]
+) -> Array:
+    """``L_sup = E[l(h, Y)]``; ``loss`` maps pooled vectors N x d to one value a sample."""
+    return (loss(pooled_vectors(attention @ tokens, pooling)) * sample_weights).sum(0)
+
+
+def reconstruction_loss(attention: Array, tokens: Array, sample_weights: Array) -> Array:
+    """``L_SPT = (1/2L) sum_i E |X_i - o_i|^2``, with unmasked inputs."""
+    errors = tokens - attention @ tokens
+    per_sample = (errors * errors).sum(2).sum(1)
+    return (per_sample * sample_weights).sum(0) / (2 * tokens.shape[1])

@@ -1,0 +1,160 @@
+"""Concrete instances of a statement's setting: pattern, mask, pooling, a finite law of tokens, a loss.
+
+Entries are exact rationals; every route converts them to its own numbers.  Random instances satisfy a part's
+hypotheses exactly, because patterns are drawn from the exact null space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from numerics.blind_set import null_space
+from numerics.evaluate import SAMPLE, Environment
+from numerics.losses import LabelLoss, PolynomialLoss
+from numerics.rings import Rationals, Ring
+from theory import objects
+from theory.claim import MaskKind, Part, PoolingKind, Setting, cls_position
+from theory.sums import Tensor
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One finite instance.
+
+    Shapes: pattern, mask L x L; pooling L; tokens N x L x d; sample_weights N (they sum to one); unit_feature d;
+    profile L.  Arrays hold exact numbers (or float64 for real data).  ``cls`` is the position that CLS pooling reads.
+    """
+
+    pattern: np.ndarray
+    mask: np.ndarray
+    pooling: np.ndarray
+    tokens: np.ndarray
+    sample_weights: np.ndarray
+    loss: LabelLoss
+    unit_feature: np.ndarray
+    profile: np.ndarray
+    cls: int | None = None
+    overrides: Mapping[Tensor, tuple[tuple[str, ...], np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def token_count(self) -> int:
+        return int(self.tokens.shape[1])
+
+    @property
+    def token_width(self) -> int:
+        return int(self.tokens.shape[2])
+
+    def environment(self, ring: Ring, order: int = 1) -> Environment:
+        """The arrays for evaluating expressions of ``theory`` in a ring."""
+        arrays = {
+            objects.pattern: (("i", "j"), ring.array(self.pattern)),
+            objects.mask: (("i", "j"), ring.array(np.asarray(self.mask, dtype=np.int64))),
+            objects.pooling: (("i",), ring.array(self.pooling)),
+            objects.tokens: ((SAMPLE, "i", "c"), ring.array(self.tokens)),
+            objects.unit_feature: (("c",), ring.array(self.unit_feature)),
+            objects.profile: (("i",), ring.array(self.profile)),
+        }
+        arrays |= {tensor: (dims, ring.array(values)) for tensor, (dims, values) in self.overrides.items()}
+        polynomial = isinstance(self.loss, PolynomialLoss)
+        parts = (self.loss.linear, self.loss.quadratic, self.loss.cubic) if polynomial else None  # type: ignore[attr-defined]
+        return Environment(
+            ring, self.token_count, self.token_width, arrays, ring.array(self.sample_weights),
+            tuple(ring.array(p) for p in parts) if parts else None,  # type: ignore[arg-type]
+            {} if self.cls is None else {cls_position.name: self.cls}, order,
+        )  # fmt: skip
+
+
+def _fractions(rng: np.random.Generator, shape: tuple[int, ...], low: int = -9, high: int = 9) -> np.ndarray:
+    numerators, denominators = rng.integers(low, high + 1, shape), rng.integers(1, 8, shape)
+    made = np.empty(shape, dtype=object)
+    for position in np.ndindex(shape):
+        made[position] = Fraction(int(numerators[position]), int(denominators[position]))
+    return made
+
+
+def random_mask(kind: MaskKind, token_count: int, rng: np.random.Generator) -> np.ndarray:
+    """A mask of a kind; an arbitrary one has at least one key in every row."""
+    if kind is MaskKind.FULL:
+        return np.ones((token_count, token_count), dtype=bool)
+    if kind is MaskKind.DIAGONAL:
+        return ~np.eye(token_count, dtype=bool)
+    mask = rng.random((token_count, token_count)) < 0.7
+    mask[np.arange(token_count), rng.integers(0, token_count, token_count)] = True
+    return mask
+
+
+def random_pooling(kind: PoolingKind, token_count: int, rng: np.random.Generator) -> tuple[np.ndarray, int | None]:
+    """Pooling weights that sum to one, and the CLS position where the kind has one."""
+    if kind is PoolingKind.MEAN:
+        return np.array([Fraction(1, token_count)] * token_count, dtype=object), None
+    if kind is PoolingKind.CLS:
+        cls = int(rng.integers(token_count))
+        return np.array([Fraction(int(i == cls)) for i in range(token_count)], dtype=object), cls
+    weights = [Fraction(int(w)) for w in rng.integers(1, 10, token_count)]
+    return np.array([w / sum(weights) for w in weights], dtype=object), None
+
+
+def unit_vector(dimension: int, rng: np.random.Generator) -> np.ndarray:
+    """A rational unit vector, by inverse stereographic projection of a rational point."""
+    if dimension == 1:
+        return np.array([Fraction(1)], dtype=object)
+    point = [Fraction(int(v), 3) for v in rng.integers(-5, 6, dimension - 1)]
+    square = sum(p * p for p in point)
+    return np.array([2 * p / (square + 1) for p in point] + [(square - 1) / (square + 1)], dtype=object)
+
+
+def random_loss(samples: int, dimension: int, rng: np.random.Generator) -> PolynomialLoss:
+    """A cubic loss whose gradient depends on the pooled vector and the sample."""
+    linear, quadratic, cubic = (_fractions(rng, (samples, dimension)) for _ in range(3))
+    return PolynomialLoss(linear, quadratic, cubic)
+
+
+def random_pattern(part: Part, mask: np.ndarray, pooling: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random rational pattern that satisfies the part's hypotheses exactly."""
+    basis = null_space(part.hypotheses, mask, pooling)
+    weights = _fractions(rng, (len(basis),))
+    shape = mask.shape
+    flat = [sum((w * int(v) for w, v in zip(weights, column, strict=True)), Fraction(0)) for column in basis.reshape(len(basis), -1).T]
+    return np.array(flat, dtype=object).reshape(shape)
+
+
+def random_instance(
+    part: Part, token_count: int, token_width: int, samples: int, rng: np.random.Generator
+) -> Instance:
+    """A random exact instance of a part's setting, hypotheses and witness law."""
+    setting: Setting = part.setting
+    mask = random_mask(setting.mask, token_count, rng)
+    pooling, cls = random_pooling(setting.pooling, token_count, rng)
+    weights = [Fraction(int(w)) for w in rng.integers(1, 10, samples)]
+    instance = Instance(
+        random_pattern(part, mask, pooling, rng), mask, pooling,
+        _fractions(rng, (samples, token_count, token_width)),
+        np.array([w / sum(weights) for w in weights], dtype=object),
+        random_loss(samples, token_width, rng), unit_vector(token_width, rng), _fractions(rng, (token_count,)), cls,
+    )  # fmt: skip
+    return with_witness(instance, part)
+
+
+def with_witness(instance: Instance, part: Part) -> Instance:
+    """Replace tokens and loss by the part's witness law, where it has one."""
+    if not part.witness:
+        return instance
+    ring = Rationals()
+    environment = instance.environment(ring)
+    changes: dict[str, Any] = {}
+    for tensor, law in part.witness.items():
+        formal = tensor.formal_indices()
+        values = environment.evaluate(law(*formal), formal)
+        if tensor == objects.tokens:
+            changes |= {"tokens": values[None], "sample_weights": np.array([Fraction(1)], dtype=object)}
+        else:
+            zero = np.full((1, instance.token_width), Fraction(0), dtype=object)
+            changes["loss"] = PolynomialLoss(values[None], zero, zero)
+    if "loss" not in changes:
+        changes["loss"] = random_loss(1, instance.token_width, np.random.default_rng(0))
+    return Instance(**{**instance.__dict__, **changes})

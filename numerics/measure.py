@@ -1,0 +1,123 @@
+"""Compute the left side of a statement from the definition, by series coefficients or by automatic differentiation.
+
+Nothing here knows a closed form.  ``by_series`` works on exact rationals and on balls; ``by_reverse_mode`` and
+``by_forward_mode`` on float64 tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from numerics import definition
+from numerics.instances import Instance
+from numerics.numbers import FLOATS, Numbers, coefficient, path_parameter, working
+from theory.claim import Quantity
+
+_ORDER = {Quantity.SUPERVISED_CURVATURE: 2}
+
+
+class Setup:
+    """An instance converted to one kind of numbers, with its objectives as functions of attention."""
+
+    def __init__(self, instance: Instance, numbers: Numbers) -> None:
+        self.numbers = numbers
+        convert = numbers.convert
+        self.mask = convert(np.asarray(instance.mask, dtype=np.int64))
+        self.pattern, self.pooling = convert(instance.pattern), convert(instance.pooling)
+        self.tokens, self.sample_weights = convert(instance.tokens), convert(instance.sample_weights)
+        self.identity = convert(np.eye(instance.token_count, dtype=np.int64)[None])
+        self.loss = instance.loss.on(numbers)
+
+    def attention(self, step: Any, pattern: Any) -> Any:
+        return definition.attention(step, pattern, self.mask, self.numbers.exp)
+
+    def value(self, quantity: Quantity, attention: Any) -> Any:
+        """The function whose derivative the quantity is."""
+        if quantity is Quantity.ATTENTION_SLOPE:
+            return attention
+        if quantity is Quantity.POOLED_SLOPE:
+            return definition.pooled_vectors(attention @ self.tokens, self.pooling)
+        if quantity is Quantity.TOKEN_INFLUENCE:
+            return definition.pooled_vectors(attention @ self.identity, self.pooling)[0]
+        if quantity in (Quantity.RECONSTRUCTION_SLOPE, Quantity.RECONSTRUCTION_GRADIENT):
+            return definition.reconstruction_loss(attention, self.tokens, self.sample_weights)
+        return definition.supervised_loss(attention, self.tokens, self.sample_weights, self.pooling, self.loss)
+
+
+def by_series(instance: Instance, quantity: Quantity, numbers: Numbers, bits: int = 256) -> np.ndarray:
+    """The quantity from power series in alpha: an object array of exact numbers or balls."""
+    order = _ORDER.get(quantity, 1)
+    with working(bits=bits, order=order + 1):
+        setup, step = Setup(instance, numbers), path_parameter(numbers)
+        if quantity is Quantity.GRADIENT_PRODUCT:
+            gradients = [
+                _series_gradient(setup, step, q)
+                for q in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
+            ]
+            return np.asarray((gradients[0] * gradients[1]).sum(), dtype=object)
+        if quantity in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT):
+            return _series_gradient(setup, step, quantity)
+        value = setup.value(quantity, setup.attention(step, setup.pattern))
+        return coefficient(value, order) * (2 if order == 2 else 1)
+
+
+def _series_gradient(setup: Setup, step: np.ndarray, quantity: Quantity) -> np.ndarray:
+    count = len(setup.mask)
+    gradient = np.empty((count, count), dtype=object)
+    for position in np.ndindex(count, count):
+        basis = np.zeros((count, count), dtype=np.int64)
+        basis[position] = 1
+        value = setup.value(quantity, setup.attention(step, setup.numbers.convert(basis)))
+        gradient[position] = coefficient(value, 1)[()]
+    return gradient
+
+
+def _along(setup: Setup, quantity: Quantity) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda step: setup.value(quantity, setup.attention(step, setup.pattern))
+
+
+def _of_scores(setup: Setup, quantity: Quantity) -> Callable[[torch.Tensor], torch.Tensor]:
+    one = torch.ones((), dtype=torch.float64)
+    return lambda scores: setup.value(quantity, setup.attention(one, scores))
+
+
+def by_reverse_mode(instance: Instance, quantity: Quantity) -> np.ndarray:
+    """The quantity by backpropagation through the definition, in float64."""
+    setup = Setup(instance, FLOATS)
+    if quantity is Quantity.GRADIENT_PRODUCT:
+        left = by_reverse_mode(instance, Quantity.SUPERVISED_GRADIENT)
+        return np.asarray((left * by_reverse_mode(instance, Quantity.RECONSTRUCTION_GRADIENT)).sum())
+    if quantity in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT):
+        scores = torch.zeros_like(setup.pattern, requires_grad=True)
+        (gradient,) = torch.autograd.grad(_of_scores(setup, quantity)(scores), scores)
+        return gradient.numpy()
+    step = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    value = _along(setup, quantity)(step)
+    if quantity is Quantity.SUPERVISED_CURVATURE:
+        (slope,) = torch.autograd.grad(value, step, create_graph=True)
+        return torch.autograd.grad(slope, step)[0].numpy()
+    rows = [torch.autograd.grad(entry, step, retain_graph=True)[0] for entry in value.reshape(-1)]
+    return torch.stack(rows).reshape(value.shape).numpy()
+
+
+def by_forward_mode(instance: Instance, quantity: Quantity) -> np.ndarray:
+    """The quantity by forward-mode differentiation; for gradients, the slopes along every basis pattern."""
+    setup = Setup(instance, FLOATS)
+    if quantity is Quantity.GRADIENT_PRODUCT:
+        left = by_forward_mode(instance, Quantity.SUPERVISED_GRADIENT)
+        return np.asarray((left * by_forward_mode(instance, Quantity.RECONSTRUCTION_GRADIENT)).sum())
+    if quantity in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT):
+        zero = torch.zeros_like(setup.pattern)
+        return torch.func.jacfwd(_of_scores(setup, quantity))(zero).numpy()
+    zero, one = torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64)
+
+    def slope(step: torch.Tensor) -> torch.Tensor:
+        return torch.func.jvp(_along(setup, quantity), (step,), (one,))[1]
+
+    if quantity is Quantity.SUPERVISED_CURVATURE:
+        return torch.func.jvp(slope, (zero,), (one,))[1].numpy()
+    return slope(zero).numpy()

@@ -1,0 +1,1 @@
+"""Does it happen in training: data, models, self-pretraining, finetuning, experiments, records and probes."""
