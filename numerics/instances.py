@@ -137,14 +137,13 @@ def random_instance(
         np.array([w / sum(weights) for w in weights], dtype=object),
         random_loss(samples, token_width, rng), unit_vector(token_width, rng), _fractions(rng, (token_count,)), cls,
     )  # fmt: skip
-    return with_witness(instance, part)
+    return with_witness(instance, part, Rationals())
 
 
-def with_witness(instance: Instance, part: Part) -> Instance:
-    """Replace tokens and loss by the part's witness law, where it has one."""
+def with_witness(instance: Instance, part: Part, ring: Ring) -> Instance:
+    """Replace tokens and loss by the part's witness law, where it has one; entries stay in ``ring``."""
     if not part.witness:
         return instance
-    ring = Rationals()
     environment = instance.environment(ring)
     changes: dict[str, Any] = {}
     for tensor, law in part.witness.items():

@@ -22,6 +22,10 @@ class LabelLoss(Protocol):
 
     def on(self, numbers: Numbers) -> Callable[[Any], Any]: ...
 
+    def gradient_bound(self, size: np.ndarray) -> np.ndarray:
+        """Bound of the absolute terms of the gradient, where the pooled entries are at most ``size`` (N x d)."""
+        ...
+
 
 @dataclass(frozen=True)
 class PolynomialLoss:
@@ -44,6 +48,10 @@ class PolynomialLoss:
 
         return loss
 
+    def gradient_bound(self, size: np.ndarray) -> np.ndarray:
+        a, b, t = (np.abs(np.asarray(part, dtype=np.float64)) for part in (self.linear, self.quadratic, self.cubic))
+        return np.asarray(a + b * size + t * (t * size).sum(1)[:, None] ** 2)
+
 
 @dataclass(frozen=True)
 class LogisticLoss:
@@ -56,6 +64,11 @@ class LogisticLoss:
     def on(self, numbers: Numbers) -> Callable[[Any], Any]:
         weight, labels = numbers.convert(self.weight), numbers.convert(self.labels)
         return lambda h: numbers.log(numbers.exp(-((h * weight).sum(1) * labels)) + 1)
+
+    def gradient_bound(self, size: np.ndarray) -> np.ndarray:
+        # The sigmoid is at most 1; an absolute error of the score, at most |w|.|h|, is a relative error of exp.
+        weight = np.abs(np.asarray(self.weight, dtype=np.float64))
+        return np.asarray(weight * (1 + (size * weight).sum(1))[:, None])
 
 
 @dataclass(frozen=True)
@@ -75,3 +88,8 @@ class CrossEntropyLoss:
             return numbers.log(numbers.exp(scores).sum(1)) - (scores * chosen).sum(1)
 
         return loss
+
+    def gradient_bound(self, size: np.ndarray) -> np.ndarray:
+        # Probabilities and one-hot sum to 2; score errors act as relative errors of exp, as for the logistic loss.
+        weight = np.abs(np.asarray(self.weight, dtype=np.float64))
+        return np.asarray(2 * weight.max(1) * (1 + (size @ weight).max(1))[:, None])

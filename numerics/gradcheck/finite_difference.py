@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .ladder import Ladder, sample_scalar
+from .ladder import NOT_DETERMINISTIC, as_tuple, sample_scalar
 from .precision import epsilon, format_name
-from .remainder import Array, estimate, secant_scale, split_remainder
+from .remainder import PLATEAU, estimate, secant_scale, split_remainder
 
 
 class DerivativeStatus(StrEnum):
@@ -112,14 +112,15 @@ def differentiate(
     """
     ladder, number_format, calls = sample_scalar(function, at, largest_step, step_count, seed)
 
-    def result(value: float, error: float, step: float, status: DerivativeStatus, reason: str, sweep: StepSweep
-               ) -> DerivativeEstimate:
-        return DerivativeEstimate(
-            value, error, step, status, reason, METHOD, format_name(number_format), calls, sweep
-        )
+    def result(
+        value: float, error: float, step: float, status: DerivativeStatus, reason: str, sweep: StepSweep
+    ) -> DerivativeEstimate:
+        precision = format_name(number_format)
+        return DerivativeEstimate(value, error, step, status, reason, METHOD, precision, calls, sweep)
 
     if not ladder.usable:
-        return result(math.nan, math.inf, math.nan, DerivativeStatus.NON_FINITE, non_finite_reason(ladder), StepSweep())
+        reason = ladder.non_finite_reason()
+        return result(math.nan, math.inf, math.nan, DerivativeStatus.NON_FINITE, reason, StepSweep())
     rounding_of_claim = epsilon(number_format)
     # Two passes: nodes x + h and x - h are rounded and so not quite symmetric; subtracting a first estimate of the
     # slope removes that asymmetry from the even half.
@@ -148,22 +149,3 @@ def differentiate(
         reason = f"the error bar {error:.2g} exceeds {relative_error:.2g} of the slope scale {reference:.2g}"
         return result(value, error, step, DerivativeStatus.NOISY, reason, sweep)
     return result(value, error, step, DerivativeStatus.SUCCESS, "truncation and rounding are under control", sweep)
-
-
-NOT_DETERMINISTIC = "the function is not deterministic: repeated evaluations at one point differ beyond rounding"
-PLATEAU = "the function is flat at small steps but has a slope at larger ones: its values are quantised, or x lies on a plateau"
-
-
-def non_finite_reason(ladder: Ladder) -> str:
-    """Why a ladder is not usable, as a sentence."""
-    if not np.isfinite(ladder.center).all():
-        return f"the function is not finite at the point itself: f({ladder.at:g}) = {ladder.center[~np.isfinite(ladder.center)][0]}"
-    return (
-        f"the function is not finite at a distance of {ladder.lost:.3g} from {ladder.at:g} (edge of its domain?);"
-        " too few smaller steps are left: lower largest_step"
-    )
-
-
-def as_tuple(values: Array) -> tuple[float, ...]:
-    """Flatten to a tuple of Python floats."""
-    return tuple(float(value) for value in np.ravel(values))

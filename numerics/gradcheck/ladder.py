@@ -21,6 +21,7 @@ from .errors import GradientCheckError
 from .precision import ScalarFunction, epsilon, round_to, working_format
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 # Three consecutive steps give one extrapolated slope and its error; the noise fit below needs four.
 MINIMUM_STEPS = 4
@@ -33,6 +34,9 @@ _SMALLEST_RATIO = 1.5
 # approach to probabilistic rounding error analysis"). n = 256 operations give 16 u = 8 eps. Longer or worse
 # conditioned computations show up in ``measured_noise`` instead.
 ROUNDINGS = 8.0
+
+
+NOT_DETERMINISTIC = "the function is not deterministic: repeated evaluations at one point differ beyond rounding"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,21 @@ class Ladder:
         if not len(self.magnitude):
             return True
         return bool((self.spread <= 2 * ROUNDINGS * self.epsilon * self.magnitude.max(axis=0)).all())
+
+    @property
+    def still(self) -> Flags:
+        """Whether a function moves at no step by more than two roundings of its values, shape [m]."""
+        return np.asarray((self.movement <= 2 * ROUNDINGS * self.epsilon * self.magnitude).all(axis=0))
+
+    def non_finite_reason(self) -> str:
+        """Why the ladder is not usable, as a sentence."""
+        if not np.isfinite(self.center).all():
+            value = self.center[~np.isfinite(self.center)][0]
+            return f"the function is not finite at the point itself: f({self.at:g}) = {value}"
+        return (
+            f"the function is not finite at a distance of {self.lost:.3g} from {self.at:g} (edge of its domain?); too"
+            " few smaller steps are left: lower largest_step"
+        )
 
     def value_noise(self) -> Array:
         """Bound on the rounding error of one value at each step, shape [K, m]."""
@@ -222,6 +241,11 @@ def sample_scalar(
     steps = shrink * step_ladder(point, number_format, largest_step, count)
     ladder = sample(lambda node: np.array([scalar(node)]), point, steps, number_format)
     return ladder, number_format, scalar.calls
+
+
+def as_tuple(values: Array) -> tuple[float, ...]:
+    """Flatten to a tuple of Python floats."""
+    return tuple(float(value) for value in np.ravel(values))
 
 
 def measured_noise(ladder: Ladder) -> Array:

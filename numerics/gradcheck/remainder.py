@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .ladder import ROUNDINGS, Array, Ladder
+from .ladder import ROUNDINGS, Array, Flags, Ladder
 
 # A measured difference must exceed its error estimate by this factor to count as real. The estimate is a bound on
 # independent parts (truncation, rounding) that adds up absolutely; 3 is the usual distance for "not an accident".
@@ -21,6 +22,12 @@ SIGNIFICANT = 3.0
 
 # Remainders below ten times the rounding floor are left out of the order: at ten times, the error is 10 %.
 CLEAR_OF_FLOOR = 10.0
+
+
+PLATEAU = (
+    "the function is flat at small steps but has a slope at larger ones: its values are quantised, or x lies on a"
+    " plateau"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +78,22 @@ class Estimate:
     uncertainty: Array
     half_gap: Array
     half_gap_uncertainty: Array
-    level: np.ndarray
-    kink: np.ndarray
-    plateau: np.ndarray
+    level: NDArray[np.intp]
+    kink: Flags
+    plateau: Flags
 
     @property
-    def wrong(self) -> np.ndarray:
-        """Whether the claim is refuted: off by more than three error bounds, shape [m]."""
-        return np.asarray(np.abs(self.slope_error) > SIGNIFICANT * self.uncertainty)
+    def wrong(self) -> Flags:
+        """Whether the claim is refuted, shape [m].
+
+        It is off by more than three error bounds; at a kink, from both one-sided slopes and all between them.
+        """
+        reach = np.where(self.kink, np.abs(self.half_gap), 0.0)
+        bound = self.uncertainty + np.where(self.kink, self.half_gap_uncertainty, 0.0)
+        return np.asarray((np.abs(self.slope_error) - reach > SIGNIFICANT * bound) & ~self.plateau)
 
     @property
-    def consistent(self) -> np.ndarray:
+    def consistent(self) -> Flags:
         """Whether the claim lies within the error bound, shape [m]."""
         return np.asarray(np.abs(self.slope_error) <= self.uncertainty)
 
@@ -126,7 +138,7 @@ def split_remainder(ladder: Ladder, claimed: Array, claim_epsilon: float) -> Rem
     )
 
 
-def extrapolate(quotients: Array, steps: Array, noise: Array, power: int) -> tuple[Array, Array, Array]:
+def extrapolate(quotients: Array, steps: Array, noise: Array, power: int) -> tuple[Array, Array, Flags]:
     """Limit of quotients q(h) = q(0) + O(h**power) as h falls to 0, from every three consecutive steps.
 
     One Richardson extrapolation of the two smaller steps. Truncation is bounded by their whole difference, not by the
@@ -152,7 +164,7 @@ def extrapolate(quotients: Array, steps: Array, noise: Array, power: int) -> tup
     bounds = truncation + (gain * noise[2:] + noise[1:-1]) / (gain - 1)
     smaller = np.arange(len(steps)) > np.arange(len(values))[:, None] + 2
     agrees = np.abs(quotients - values[:, None]) <= SIGNIFICANT * (bounds[:, None] + noise)
-    return values, bounds, (agrees | ~smaller[:, :, None]).all(axis=1)
+    return values, bounds, np.asarray((agrees | ~smaller[:, :, None]).all(axis=1))
 
 
 def estimate(remainder: Remainder) -> Estimate:
