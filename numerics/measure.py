@@ -6,6 +6,7 @@ Nothing here knows a closed form.  ``by_series`` works on exact rationals and on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,8 @@ import torch
 
 from numerics import definition
 from numerics.instances import Instance
-from numerics.numbers import FLOATS, Numbers, coefficient, path_parameter, working
+from numerics.numbers import FLOATS, Numbers, coefficient, path_parameter, scalar_array, working
+from numerics.rings import elementwise
 from theory.claim import Quantity
 
 _ORDER = {Quantity.SUPERVISED_CURVATURE: 2}
@@ -58,11 +60,11 @@ def by_series(instance: Instance, quantity: Quantity, numbers: Numbers, bits: in
                 _series_gradient(setup, step, q)
                 for q in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
             ]
-            return np.asarray((gradients[0] * gradients[1]).sum(), dtype=object)
+            return scalar_array((gradients[0] * gradients[1]).sum())
         if quantity in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT):
             return _series_gradient(setup, step, quantity)
         value = setup.value(quantity, setup.attention(step, setup.pattern))
-        return coefficient(value, order) * (2 if order == 2 else 1)
+        return elementwise(lambda c: c * math.factorial(order), coefficient(value, order))
 
 
 def _series_gradient(setup: Setup, step: np.ndarray, quantity: Quantity) -> np.ndarray:
@@ -105,19 +107,28 @@ def by_reverse_mode(instance: Instance, quantity: Quantity) -> np.ndarray:
 
 
 def by_forward_mode(instance: Instance, quantity: Quantity) -> np.ndarray:
-    """The quantity by forward-mode differentiation; for gradients, the slopes along every basis pattern."""
-    setup = Setup(instance, FLOATS)
-    if quantity is Quantity.GRADIENT_PRODUCT:
-        left = by_forward_mode(instance, Quantity.SUPERVISED_GRADIENT)
-        return np.asarray((left * by_forward_mode(instance, Quantity.RECONSTRUCTION_GRADIENT)).sum())
-    if quantity in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT):
-        zero = torch.zeros_like(setup.pattern)
-        return torch.func.jacfwd(_of_scores(setup, quantity))(zero).numpy()
+    """The quantity by forward-mode differentiation along the path; gradients have :func:`slope_along` instead."""
+    along = _along(Setup(instance, FLOATS), quantity)
     zero, one = torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64)
 
     def slope(step: torch.Tensor) -> torch.Tensor:
-        return torch.func.jvp(_along(setup, quantity), (step,), (one,))[1]
+        return torch.func.jvp(along, (step,), (one,))[1]
 
     if quantity is Quantity.SUPERVISED_CURVATURE:
         return torch.func.jvp(slope, (zero,), (one,))[1].numpy()
     return slope(zero).numpy()
+
+
+def slope_along(instance: Instance, quantity: Quantity, direction: np.ndarray) -> float:
+    """Forward-mode slope of a loss, as a function of the scores at 0, along one direction (L x L)."""
+    tangent = torch.as_tensor(direction)
+    function = _of_scores(Setup(instance, FLOATS), quantity)
+    return float(torch.func.jvp(function, (torch.zeros_like(tangent),), (tangent,))[1])
+
+
+def loss_gradients(instance: Instance) -> np.ndarray:
+    """Gradient of the loss in the pooled vector at uniform attention (samples x features), by backpropagation."""
+    setup = Setup(instance, FLOATS)
+    uniform = setup.attention(torch.zeros((), dtype=torch.float64), setup.pattern)
+    pooled = definition.pooled_vectors(uniform @ setup.tokens, setup.pooling).requires_grad_()
+    return torch.autograd.grad(setup.loss(pooled).sum(), pooled)[0].numpy()

@@ -17,7 +17,7 @@ from theory.sums import Entry, Index, Range, Tensor
 alpha = sp.Symbol("α", real=True)
 
 
-class Curve(sp.Symbol):  # type: ignore[misc]
+class Curve(sp.Symbol):
     """A named function of alpha whose values are indexed by ``ranges``."""
 
     ranges: tuple[Range, ...]
@@ -43,7 +43,7 @@ class Curve(sp.Symbol):  # type: ignore[misc]
         return CurveEntry(self, sp.Integer(order), sp.sympify(at), *indices)
 
 
-class CurveEntry(sp.Expr):  # type: ignore[misc]
+class CurveEntry(sp.Expr):
     """One entry of a curve or of one of its derivatives, at alpha or at 0."""
 
     is_commutative = True

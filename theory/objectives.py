@@ -43,7 +43,7 @@ pooled = Curve("h", (FEATURES,), random=True, definition=_pooled)
 loss_slope = Curve("∂ℓ", (FEATURES,), tex=r"\partial\ell", random=True)
 
 
-class Loss(sp.Expr):  # type: ignore[misc]
+class Loss(sp.Expr):
     """``l(h(alpha), Y)`` for any differentiable loss; SymPy's chain rule passes through :func:`loss_slope`."""
 
     is_commutative = True

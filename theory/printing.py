@@ -50,7 +50,7 @@ def _flat(expression: sp.Sum) -> tuple[sp.Expr, list[Index]]:
     return body, indices
 
 
-class _Latex(LatexPrinter):  # type: ignore[misc]
+class _Latex(LatexPrinter):
     def _print_Sum(self, expression: sp.Sum) -> str:
         body, indices = _flat(expression)
         groups: dict[str, list[Index]] = {}
@@ -70,7 +70,7 @@ class _Latex(LatexPrinter):  # type: ignore[misc]
         return greek.get(expression.name, expression.name)
 
 
-class _Text(StrPrinter):  # type: ignore[misc]
+class _Text(StrPrinter):
     def _print_Sum(self, expression: sp.Sum) -> str:
         body, indices = _flat(expression)
         text = self.parenthesize(body, PRECEDENCE["Mul"])

@@ -25,13 +25,13 @@ row_sums_vanish = Rule("Σ_j Δ̄ = 0", total(centred[_i, _j], _j), sp.S.Zero)
 
 @cache
 def softmax_value() -> Lemma:
-    chain = Derivation(attention.definition(_i, _j)).at_zero().rewrite(mask[_i, _j] / key_count[_i], count_keys)
+    chain = Derivation(attention(_i, _j).unfold()).at_zero().rewrite(mask[_i, _j] / key_count[_i], count_keys)
     return Lemma("softmax-value", "Attention at zero scores is uniform over the mask", attention(_i, _j, at=0), chain)
 
 
 @cache
 def softmax_slope() -> Lemma:
-    chain = Derivation(attention.definition(_i, _j)).differentiate().at_zero()
+    chain = Derivation(attention(_i, _j).unfold()).differentiate().at_zero()
     chain.rewrite(centred[_i, _j] / key_count[_i], count_keys, definition_rule(centred))
     return Lemma("softmax-slope", "Slope of attention at zero scores", attention(_i, _j, at=0, order=1), chain)
 
@@ -44,14 +44,14 @@ def _curvature(i: Index, j: Index) -> sp.Expr:
 
 @cache
 def softmax_curvature() -> Lemma:
-    chain = Derivation(attention.definition(_i, _j)).differentiate().differentiate().at_zero()
+    chain = Derivation(attention(_i, _j).unfold()).differentiate().differentiate().at_zero()
     chain.rewrite(_curvature(_i, _j), count_keys, definition_rule(centred))
     return Lemma("softmax-curvature", "Curvature of attention at zero scores", attention(_i, _j, at=0, order=2), chain)
 
 
 @cache
 def output_value() -> Lemma:
-    chain = Derivation(output.definition(_i, _c)).at_zero().cite(softmax_value())
+    chain = Derivation(output(_i, _c).unfold()).at_zero().cite(softmax_value())
     chain.rewrite(total(mask[_i, _k] * tokens[_k, _c], _k) / key_count[_i])
     return Lemma(
         "output-value", "Outputs at zero scores are means over the mask", output(_i, _c, at=0), chain, ("softmax-value",)
@@ -60,21 +60,21 @@ def output_value() -> Lemma:
 
 @cache
 def output_slope() -> Lemma:
-    chain = Derivation(output.definition(_i, _c)).differentiate().at_zero().cite(softmax_slope())
+    chain = Derivation(output(_i, _c).unfold()).differentiate().at_zero().cite(softmax_slope())
     chain.rewrite(total(centred[_i, _j] * tokens[_j, _c], _j) / key_count[_i])
     return Lemma("output-slope", "Slope of the outputs", output(_i, _c, at=0, order=1), chain, ("softmax-slope",))
 
 
 @cache
 def pooled_slope() -> Lemma:
-    chain = Derivation(pooled.definition(_c)).differentiate().at_zero().cite(output_slope())
+    chain = Derivation(pooled(_c).unfold()).differentiate().at_zero().cite(output_slope())
     chain.rewrite(total(pooled_key_weight[_j] * tokens[_j, _c], _j), definition_rule(pooled_key_weight))
     return Lemma("pooled-slope", "Slope of the pooled vector", pooled(_c, at=0, order=1), chain, ("output-slope",))
 
 
 @cache
 def output_curvature() -> Lemma:
-    chain = Derivation(output.definition(_i, _c)).differentiate().differentiate().at_zero().cite(softmax_curvature())
+    chain = Derivation(output(_i, _c).unfold()).differentiate().differentiate().at_zero().cite(softmax_curvature())
     return Lemma(
         "output-curvature", "Curvature of the outputs", output(_i, _c, at=0, order=2), chain, ("softmax-curvature",)
     )
@@ -82,7 +82,7 @@ def output_curvature() -> Lemma:
 
 @cache
 def pooled_curvature() -> Lemma:
-    chain = Derivation(pooled.definition(_c)).differentiate().differentiate().at_zero().cite(output_curvature())
+    chain = Derivation(pooled(_c).unfold()).differentiate().differentiate().at_zero().cite(output_curvature())
     return Lemma(
         "pooled-curvature", "Curvature of the pooled vector", pooled(_c, at=0, order=2), chain, ("output-curvature",)
     )

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from .ladder import NOT_DETERMINISTIC, as_tuple, sample_scalar
+from .ladder import NOT_DETERMINISTIC, as_tuple
 from .precision import epsilon, format_name
 from .remainder import PLATEAU, estimate, secant_scale, split_remainder
+from .scalar import sample_scalar
 
 
 class DerivativeStatus(StrEnum):
@@ -94,7 +95,7 @@ def differentiate(
         at: the point.
         scale: size of slopes that matter; by default the larger of the estimate and the steepest secant seen.
         largest_step: largest step in units of the input; by default a quarter of max(abs(at), 1).
-        step_count: number of steps; 6 + 2 * step_count evaluations are used.
+        step_count: number of steps; 7 + 2 * step_count evaluations are used.
         relative_error: the status is NOISY when the error bar exceeds this share of the scale.
         seed: draws the factor that keeps steps away from dyadic numbers.
 

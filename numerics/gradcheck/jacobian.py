@@ -192,7 +192,8 @@ def check_jacobian(
         elif plateau[row, column]:
             cause = PLATEAU
         elif coarse[row, column]:
-            cause = f"rounding or curvature hides errors up to {2 * error_bound[row, column]:.2g} (scale {reference[row]:.2g})"
+            hidden = 2 * error_bound[row, column]
+            cause = f"rounding or curvature hides errors up to {hidden:.2g} (slope scale {reference[row]:.2g})"
         else:
             cause = "neither clearly right nor clearly wrong"
         outcome = SlopeOutcome.INCONCLUSIVE

@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from .errors import GradientCheckError
-from .precision import ScalarFunction, epsilon, round_to, working_format
+from .precision import epsilon, round_to
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -135,7 +134,7 @@ def step_ladder(at: float, number_format: torch.dtype, largest_step: float | Non
         (15, 0.25, '3.7e-11')
     """
     if largest_step is not None and not (math.isfinite(largest_step) and largest_step > 0):
-        raise GradientCheckError(f"largest_step must be positive and finite: {largest_step}; leave it out for a default")
+        raise GradientCheckError(f"largest_step must be positive and finite: {largest_step}; leave it out")
     shrink = epsilon(number_format) ** (2 / 3)
     largest = max(abs(at), 1.0) / 4 if largest_step is None else largest_step
     smallest = max(4 * largest, abs(at)) * shrink
@@ -143,7 +142,7 @@ def step_ladder(at: float, number_format: torch.dtype, largest_step: float | Non
     count = min(count, math.floor(math.log(max(span, 1.0)) / math.log(_SMALLEST_RATIO)) + 1)
     if count < MINIMUM_STEPS:
         raise GradientCheckError(
-            f"the ladder needs {MINIMUM_STEPS} steps or more: only {count} fit between {smallest:.3g} and {largest:.3g};"
+            f"the ladder needs {MINIMUM_STEPS} steps or more: {count} fit between {smallest:.3g} and {largest:.3g};"
             " raise largest_step or step_count, or use a finer number format"
         )
     return np.asarray(np.geomspace(largest, smallest, count), dtype=np.float64)
@@ -179,7 +178,8 @@ def sample(
 
     def displaced(point: float) -> Array:
         try:
-            return values_at(point)
+            with np.errstate(all="ignore"):  # leaving the domain is foreseen and reported in the result
+                return values_at(point)
         except GradientCheckError:  # a wrong shape or format is no domain edge
             raise
         except (ArithmeticError, ValueError):
@@ -213,34 +213,6 @@ def sample(
         lost=float(steps[first - 1]) if first else None,
         calls=calls,
     )
-
-
-def sample_scalar(
-    function: Callable[[Any], Any], at: Any, largest_step: float | None, count: int, seed: int
-) -> tuple[Ladder, torch.dtype, int]:
-    """Find out the format that a function of one number computes in and sample it on a suitable ladder.
-
-    Args:
-        function: takes a number of the same type as ``at`` and returns one number.
-        at: the point; rounded to the format found, so that a function which casts its argument sees it unchanged.
-        largest_step: see ``step_ladder``.
-        count: number of steps.
-        seed: see ``jitter``.
-
-    Returns:
-        The ladder of one function (m = 1), the format, and the number of evaluations: 6 + 2 * count.
-    """
-    scalar = ScalarFunction(function, at)
-    point = float(at)
-    if not math.isfinite(point):
-        raise GradientCheckError(f"the point must be finite: at={point}; choose a point inside the domain")
-    shrink = jitter(seed)
-    probe = shrink * float(step_ladder(point, scalar.point_format, largest_step, count)[0])
-    number_format = working_format(scalar, point, probe)
-    point = round_to(point, number_format)
-    steps = shrink * step_ladder(point, number_format, largest_step, count)
-    ladder = sample(lambda node: np.array([scalar(node)]), point, steps, number_format)
-    return ladder, number_format, scalar.calls
 
 
 def as_tuple(values: Array) -> tuple[float, ...]:

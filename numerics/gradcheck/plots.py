@@ -51,7 +51,8 @@ def plot_slope(check: SlopeCheck, ax: Axes | None = None) -> Axes:
     axes.loglog(steps, _positive(np.array(check.floor)), color=_FLOOR, linewidth=1, label="rounding floor")
     axes.set_xlabel("step $h$")
     axes.set_ylabel("remainder")
-    axes.set_title(f"{check.outcome.value}: claimed {check.claimed:.4g}, measured {check.estimated:.4g}", fontsize="medium")
+    title = f"{check.outcome.value}: claimed {check.claimed:.4g}, measured {check.estimated:.4g}"
+    axes.set_title(title, fontsize="medium")
     return _finish(axes)
 
 
@@ -69,8 +70,13 @@ def plot_sweep(estimate: DerivativeEstimate, ax: Axes | None = None) -> Axes:
     if not sweep.steps:
         raise GradientCheckError(f"the estimate has no sweep to draw: {estimate.reason}; look at its reason instead")
     axes = _axes(ax)
-    axes.loglog(sweep.steps, _positive(np.array(sweep.differences)), "o-", color=_MEASURED,
-                label="|central difference - estimate|")
+    axes.loglog(
+        sweep.steps,
+        _positive(np.array(sweep.differences)),
+        "o-",
+        color=_MEASURED,
+        label="|central difference - estimate|",
+    )
     axes.loglog(sweep.steps, _positive(np.array(sweep.rounding)), color=_FLOOR, linewidth=1, label="rounding floor")
     axes.axvline(estimate.step, color=_REFERENCE, linewidth=1, linestyle="--", label="step used")
     axes.set_xlabel("step $h$")
@@ -82,7 +88,7 @@ def plot_sweep(estimate: DerivativeEstimate, ax: Axes | None = None) -> Axes:
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
-    from matplotlib.figure import Figure  # noqa: PLC0415  (matplotlib is optional and slow to import)
+    from matplotlib.figure import Figure  # slow to import, and not needed for verdicts
 
     return Figure(figsize=(5, 3.6), layout="constrained").add_subplot()
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from numerics.evaluate import SAMPLE
 from numerics.instances import Instance
-from numerics.measure import by_forward_mode, by_reverse_mode
+from numerics.measure import by_forward_mode, by_reverse_mode, loss_gradients, slope_along
 from numerics.rings import Floats
-from numerics.tolerance import tolerance
-from theory.claim import Part
+from numerics.tolerance import slope_scale, tolerance
+from theory import objects
+from theory.claim import Part, Quantity
+
+
+_GRADIENTS = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """Worst deviation of either mode from the claimed value, beside its tolerance and the claimed size."""
+    """Worst deviation of either mode from the claimed value, beside its tolerance, the claimed size and the scale.
+
+    ``forward`` of a gradient is the deviation of one directional slope, over the direction's absolute sum.
+    """
 
     reverse: float
     forward: float
     tolerance: float
     size: float
+    scale: float
 
     @property
     def within(self) -> bool:
@@ -31,14 +40,27 @@ class Deviation:
 def deviation(part: Part, instance: Instance) -> Deviation:
     """Differentiate the definition both ways and compare with the claimed value."""
     claimed = claimed_value(part, instance)
+    reverse = by_reverse_mode(instance, part.quantity)
+    if part.quantity in _GRADIENTS:
+        direction = np.random.default_rng(0).standard_normal(claimed.shape)
+        slope = slope_along(instance, part.quantity, direction)
+        forward = abs(slope - float((claimed * direction).sum())) / float(np.abs(direction).sum())
+    elif part.quantity is Quantity.GRADIENT_PRODUCT:
+        push = by_reverse_mode(instance, Quantity.RECONSTRUCTION_GRADIENT)
+        forward = abs(slope_along(instance, Quantity.SUPERVISED_GRADIENT, push) - float(claimed))
+    else:
+        forward = float(np.abs(by_forward_mode(instance, part.quantity) - claimed).max())
     return Deviation(
-        float(np.abs(by_reverse_mode(instance, part.quantity) - claimed).max()),
-        float(np.abs(by_forward_mode(instance, part.quantity) - claimed).max()),
+        float(np.abs(reverse - claimed).max()),
+        forward,
         tolerance(instance, part.quantity),
         float(np.abs(claimed).max()),
+        slope_scale(instance, part.quantity),
     )
 
 
 def claimed_value(part: Part, instance: Instance) -> np.ndarray:
-    """The statement's right side in float64."""
-    return instance.environment(Floats()).evaluate(part.statement, part.free)
+    """The statement's right side in float64; the loss gradient comes from the loss itself, by backpropagation."""
+    given = {objects.loss_gradient: ((SAMPLE, "c"), loss_gradients(instance))}
+    known = replace(instance, overrides={**instance.overrides, **given})
+    return known.environment(Floats()).evaluate(part.statement, part.free)

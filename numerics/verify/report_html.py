@@ -37,40 +37,12 @@ from numerics.verify.report_terminal import (
 _TEMPLATES = Path(__file__).parent / "templates"
 _MATHML = "http://www.w3.org/1998/Math/MathML"
 # Attributes that only lay out; the converter also copies link targets and styles from the LaTeX, which are dropped.
-_MATH_ATTRIBUTES = frozenset(
-    [
-        "accent",
-        "align",
-        "columnalign",
-        "columnlines",
-        "columnspacing",
-        "depth",
-        "display",
-        "displaystyle",
-        "fence",
-        "form",
-        "frame",
-        "height",
-        "largeop",
-        "linebreak",
-        "linethickness",
-        "lspace",
-        "mathvariant",
-        "maxsize",
-        "minsize",
-        "movablelimits",
-        "notation",
-        "rowlines",
-        "rowspacing",
-        "rspace",
-        "scriptlevel",
-        "separator",
-        "stretchy",
-        "symmetric",
-        "voffset",
-        "width",
-    ]
+_LAYOUT = (
+    "accent align columnalign columnlines columnspacing depth display displaystyle fence form frame height "
+    "largeop linebreak linethickness lspace mathvariant maxsize minsize movablelimits notation rowlines "
+    "rowspacing rspace scriptlevel separator stretchy symmetric voffset width"
 )
+_MATH_ATTRIBUTES = frozenset(_LAYOUT.split())
 MATRIX_LIMIT = 8  # rows and columns of a counterexample that are shown; the rest is in results.json
 PLOT_LIMIT = 12  # plots of one evidence that are drawn, those that did not pass first
 ROW_LIMIT = 100  # rows of one table

@@ -43,12 +43,12 @@ def _derive_only_if(part: Part) -> Derivation:
 
 
 def _derive_weight(part: Part) -> Derivation:
-    definition = Derivation(pooled_key_weight.definition(_j), note="definition of v")
+    definition = Derivation(pooled_key_weight[_j].unfold(), note="definition of v")
     return definition.rewrite(part.statement, *part.setting.rules, definition_rule(centred))
 
 
 def _derive_cls(part: Part) -> Derivation:
-    return Derivation(pooled_key_weight.definition(_j), note="definition of v").rewrite(
+    return Derivation(pooled_key_weight[_j].unfold(), note="definition of v").rewrite(
         part.statement, *part.setting.rules
     )
 

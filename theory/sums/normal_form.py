@@ -159,6 +159,8 @@ class NormalForm:
         ((monomial, coefficient),) = self.terms.items()
         if monomial.bound or monomial.random:
             raise ValueError(f"a sum or a random factor cannot be inverted: {self.expression()}")
+        if any(f.tensor.idempotent and f.exponent > 0 for f in monomial.factors):
+            raise ValueError(f"an entry that may be 0 cannot be inverted: {self.expression()}")
         factors = tuple(Factor(f.tensor, f.indices, -f.exponent) for f in monomial.factors)
         return NormalForm({Monomial(factors): 1 / coefficient})
 
@@ -237,8 +239,9 @@ def _least_renaming(factors: list[Factor], bound: list[Index], expected: bool) -
     if count > _MOST_RENAMINGS:
         raise ValueError(f"{count} renamings of bound indices exceed the limit of {_MOST_RENAMINGS}; split the sum")
     best: tuple[list[Any], tuple[Factor, ...], tuple[Index, ...]] | None = None
+    taken = {i.name for f in factors for i in f.indices} - {i.name for i in bound}
     for orders in itertools.product(*(itertools.permutations(g) for g in groups)):
-        names = _canonical_names([i for order in orders for i in order])
+        names = _canonical_names([i for order in orders for i in order], taken)
         renamed = sorted((f.renamed(names) for f in factors), key=lambda f: f.key)
         keys = [f.key for f in renamed]
         if best is None or keys < best[0]:
@@ -247,18 +250,19 @@ def _least_renaming(factors: list[Factor], bound: list[Index], expected: bool) -
     return Monomial(best[1], tuple(sorted(best[2], key=lambda i: i.name)), expected)
 
 
-def _canonical_names(order: list[Index]) -> dict[Index, Index]:
-    counters: dict[Range, int] = {}
-    names = {}
-    for i in order:
-        counters[i.range] = counters.get(i.range, 0) + 1
-        names[i] = Index(f"{i.range.name[0]}_{counters[i.range]}", i.range)
-    return names
+def _canonical_names(order: list[Index], taken: set[str]) -> dict[Index, Index]:
+    unused = {r: _names_besides(r, taken) for r in {i.range for i in order}}
+    return {i: Index(next(unused[i.range]), i.range) for i in order}
+
+
+def _names_besides(range_: Range, taken: set[str]) -> Iterator[str]:
+    names = (f"{range_.name[0]}_{number}" for number in itertools.count(1))
+    return (name for name in names if name not in taken)
 
 
 def _signatures(factors: list[Factor], bound: list[Index]) -> dict[Index, tuple[Any, ...]]:
     """An invariant of each bound index under renaming, refined twice by its neighbours' invariants."""
-    colour: dict[Index, tuple[Any, ...]] = {i: () for i in bound}
+    colour: dict[Index, tuple[Any, ...]] = dict.fromkeys(bound, ())
     for _ in range(3):
         refined: dict[Index, tuple[Any, ...]] = {}
         for i in bound:

@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 
 from theory.sums.normal_form import ExpectationError, Factor, Monomial, NormalForm
-from theory.sums.symbols import Entry, Expectation, Index, Tensor, fresh, total
+from theory.sums.symbols import Entry, Expectation, Index, Tensor, fresh, substitute, total
 
 _MOST_REWRITES = 2_000
 
@@ -42,6 +42,8 @@ class Rule:
     def apply(self, coefficient: Any, monomial: Monomial) -> NormalForm | None:
         """The term after one application, or ``None`` where the pattern does not occur."""
         pattern: Monomial = self._pattern  # type: ignore[attr-defined]
+        if pattern.expected and not monomial.expected:
+            return None
         for names, rest in _matches(list(pattern.factors), list(monomial.factors), {}):
             if not _bound_indices_fit(pattern, monomial, names, rest):
                 continue
@@ -57,10 +59,14 @@ class Rule:
         pattern: Monomial = self._pattern  # type: ignore[attr-defined]
         replacement: NormalForm = self._replacement  # type: ignore[attr-defined]
         still_expected = monomial.expected and not pattern.expected
+        # A free index of the right side alone must not be caught by the term's own sums.
+        own = {i: fresh(i) for i in summed}
+        rest, summed = [f.renamed(own) for f in rest], list(own.values())
+        names = {variable: own.get(value, value) for variable, value in names.items()}
         terms = []
         for scale, factors, bound, expected in replacement.raw():
-            if expected and still_expected and any(f.tensor.random for f in rest):
-                raise ExpectationError(f"rule {self.name!r} puts an expectation inside another")
+            if expected and any(f.tensor.random for f in rest):
+                raise ExpectationError(f"rule {self.name!r} puts an expectation beside a random factor")
             mapped = [f.renamed(names) for f in factors]
             terms.append((coefficient * scale, [*rest, *mapped], [*summed, *bound], expected or still_expected))
         return NormalForm.of(terms)
@@ -92,7 +98,9 @@ def _slot_orders(factor: Factor) -> Iterator[tuple[Index, ...]]:
         yield (factor.indices[1], factor.indices[0], *factor.indices[2:])
 
 
-def _extend(names: dict[Index, Index], pattern: tuple[Index, ...], found: tuple[Index, ...]) -> dict[Index, Index] | None:
+def _extend(
+    names: dict[Index, Index], pattern: tuple[Index, ...], found: tuple[Index, ...]
+) -> dict[Index, Index] | None:
     extended = dict(names)
     for variable, value in zip(pattern, found, strict=True):
         if extended.setdefault(variable, value) != value:
@@ -157,11 +165,13 @@ def _parse(expression: sp.Expr, rules: Sequence[Rule], used: set[str] | None) ->
     if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
         return _power(reduce(_parse(expression.base, rules, used), rules, used), int(expression.exp))
     if isinstance(expression, sp.Sum):
-        form = _parse(expression.function, rules, used)
+        # Rules already act below the sum (on the base of a power), so its indices must differ from every free one.
+        own = {bound: fresh(bound) for bound, *_ in expression.limits}
+        form = _parse(substitute(expression.function, own), rules, used)
         for bound, low, high in expression.limits:
             if low != 1 or high != bound.range.size:
                 raise ValueError(f"a sum must run over the whole range of {bound}: got {low}..{high}")
-            form = form.summed(bound)
+            form = form.summed(own[bound])
         return form
     if isinstance(expression, Expectation):
         return _parse(expression.args[0], rules, used).expected()

@@ -35,7 +35,7 @@ POSITIONS = Range("positions", length)
 FEATURES = Range("features", width)
 
 
-class Index(sp.Symbol):  # type: ignore[misc]
+class Index(sp.Symbol):
     """An index symbol that knows its range."""
 
     range: Range
@@ -65,7 +65,7 @@ def fresh(like: Index) -> Index:
     return Index(f"{like.name.split('~')[0]}~{next(_fresh_numbers)}", like.range)
 
 
-class Tensor(sp.Symbol):  # type: ignore[misc]
+class Tensor(sp.Symbol):
     """A named array over index ranges, used as ``tensor[i, j]``.
 
     ``random`` entries may stand only inside an expectation when terms are added up; ``symmetric`` applies to the first
@@ -97,7 +97,15 @@ class Tensor(sp.Symbol):  # type: ignore[misc]
         return made
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        return (*super()._hashable_content(), tuple(r.name for r in self.ranges))
+        flags = (self.random, self.symmetric, self.idempotent)
+        return (*super()._hashable_content(), tuple(r.name for r in self.ranges), flags)
+
+    # Without these SymPy takes the class name for one of its own tensors.
+    def _latex(self, printer: Any) -> str:
+        return self.tex
+
+    def _sympystr(self, printer: Any) -> str:
+        return str(self.name)
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Entry:
         return Entry(self, *(indices if isinstance(indices, tuple) else (indices,)))
@@ -108,7 +116,7 @@ class Tensor(sp.Symbol):  # type: ignore[misc]
         return tuple(index(next(letters[r.name]), r) for r in self.ranges)
 
 
-class Entry(sp.Expr):  # type: ignore[misc]
+class Entry(sp.Expr):
     """One entry of a :class:`Tensor`; does not depend on the path parameter."""
 
     is_commutative = True
@@ -133,6 +141,12 @@ class Entry(sp.Expr):  # type: ignore[misc]
     @property
     def free_symbols(self) -> set[sp.Basic]:
         return set(self.indices)
+
+    def unfold(self) -> sp.Expr:
+        """The definition of the tensor at these indices."""
+        if self.tensor.definition is None:
+            raise ValueError(f"{self.tensor.name} is primitive and has no definition to unfold")
+        return self.tensor.definition(*self.indices)
 
     def _latex(self, printer: Any) -> str:
         return f"{self.tensor.tex}_{{{''.join(printer.doprint(i) for i in self.indices)}}}"
@@ -162,7 +176,7 @@ def is_delta(tensor: Tensor) -> bool:
     return tensor in (_position_delta, _feature_delta)
 
 
-class Expectation(sp.Expr):  # type: ignore[misc]
+class Expectation(sp.Expr):
     """Expectation over the law of tokens and label.
 
     Differentiating moves inside.  That interchange is automatic on a finite sample space and otherwise an assumption

@@ -185,7 +185,7 @@ def sample_results() -> dict[str, Any]:
             _good(
                 enclosed=_evidence("enclosed", "inconclusive", 0.2, "radius too wide: 0.4"),
                 sampled=_evidence("sampled", "not_run", 0.0, "no budget left"),
-                trained=_evidence("trained", "exempt", 0.0, "an identity, nothing to train"),
+                trained=_evidence("trained", "exempt", 0.0, ""),
             ),
             exempt={"trained": "an identity, nothing to train"},
             parts=[{"label": "", "latex": G1_SPT, "text": "L_SPT'(0) = …", "derivation": _derivation()}],

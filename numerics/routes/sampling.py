@@ -1,0 +1,109 @@
+"""Grade ``sampled``: a hypothesis property over lengths, widths, masks, poolings, laws and losses.
+
+Every example must agree with the statement within rounding.  Agreement of zeros says little, so each example also
+reports whether it was non-vacuous: the quantity, or for a claimed zero the same quantity off the hypothesis, must
+exceed ``VACUOUS_SHARE`` of its scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from numerics.instances import Instance
+from numerics.measure import by_reverse_mode
+from numerics.routes.autodiff import Deviation, deviation
+from numerics.strategies import instances
+from numerics.tolerance import slope_scale
+from theory.claim import Part, Quantity
+
+#: A slope below this share of its scale shows nothing.
+VACUOUS_SHARE = 1e-3
+#: The grade fails when fewer examples than this share are non-vacuous.
+LEAST_INFORMATIVE = 0.5
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Examples run, share of non-vacuous ones, worst deviation over tolerance, and the falsifying example."""
+
+    examples: int
+    informative: int
+    worst: float
+    falsified: str
+
+    @property
+    def share(self) -> float:
+        """Share of examples that could have shown a wrong statement."""
+        return self.informative / self.examples if self.examples else 0.0
+
+    @property
+    def passed(self) -> bool:
+        """No example deviates and most of them are informative."""
+        return not self.falsified and self.examples > 0 and self.share >= LEAST_INFORMATIVE
+
+
+class _Disagreement(AssertionError):
+    pass
+
+
+def sample(part: Part, *, least_length: int, examples: int, number: int) -> Sample:
+    """Run the property ``examples`` times from the seed ``number``."""
+    seen: list[tuple[bool, float]] = []
+
+    def judge(instance: Instance) -> None:
+        found = deviation(part, instance)
+        seen.append((_informative(part, instance, found, len(seen)), _ratio(found)))
+        if not found.within:
+            raise _Disagreement(_describe(instance, found))
+
+    falsified = ""
+    try:
+        _run(judge, part, least_length, examples, number)
+    except _Disagreement as error:
+        falsified = str(error)
+    return Sample(len(seen), sum(i for i, _ in seen), max((r for _, r in seen), default=0.0), falsified)
+
+
+def _run(judge: Callable[[Instance], None], part: Part, least_length: int, examples: int, number: int) -> None:
+    configured = settings(
+        max_examples=examples, database=None, deadline=None, suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink), report_multiple_bugs=False, print_blob=False,
+    )  # fmt: skip
+
+    @seed(number)
+    @configured
+    @given(instances(part, least_length))
+    def agrees(instance: Instance) -> None:
+        judge(instance)
+
+    agrees()
+
+
+def _ratio(found: Deviation) -> float:
+    worst = max(found.reverse, found.forward)
+    return worst / found.tolerance if found.tolerance else (0.0 if worst == 0 else float("inf"))
+
+
+def _informative(part: Part, instance: Instance, found: Deviation, draw: int) -> bool:
+    if part.statement != 0:
+        return found.size > VACUOUS_SHARE * found.scale
+    if part.quantity is Quantity.GRADIENT_PRODUCT:
+        norms = [np.linalg.norm(by_reverse_mode(instance, q)) for q in _BOTH]
+        return bool(norms[0] * norms[1] > VACUOUS_SHARE * found.scale)
+    off = replace(instance, pattern=np.random.default_rng(draw).integers(-6, 7, instance.mask.shape))
+    slope = float(np.abs(by_reverse_mode(off, part.quantity)).max())
+    return slope > VACUOUS_SHARE * slope_scale(off, part.quantity)
+
+
+_BOTH = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
+
+
+def _describe(instance: Instance, found: Deviation) -> str:
+    return (
+        f"L={instance.token_count}, d={instance.token_width}, pattern={instance.pattern.tolist()}, "
+        f"deviation {max(found.reverse, found.forward):.3g} above tolerance {found.tolerance:.3g}"
+    )

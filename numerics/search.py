@@ -1,0 +1,154 @@
+"""Search for a counterexample of a statement, smallest first: by length, then width, then height of the entries.
+
+Left side (from the definition, by exact rational series) and right side (the claimed expression) are compared
+exactly, so that a hit is a proof that the statement is false.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from numerics.blind_set import null_space
+from numerics.instances import Instance, unit_vector, with_witness
+from numerics.losses import PolynomialLoss
+from numerics.measure import by_series
+from numerics.numbers import EXACT
+from numerics.rings import Rationals
+from theory.claim import MaskKind, Part, PoolingKind, Quantity
+
+_GRADIENTS = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT, Quantity.GRADIENT_PRODUCT)
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """An instance on which the exact values of the two sides differ."""
+
+    instance: Instance
+    true: np.ndarray
+    claimed: np.ndarray
+
+    def record(self) -> dict[str, Any]:
+        """Plain values, rationals as strings."""
+        instance = self.instance
+        return {
+            "L": instance.token_count,
+            "d": instance.token_width,
+            "pattern": _strings(instance.pattern),
+            "mask": np.asarray(instance.mask, dtype=int).tolist(),
+            "pooling": _strings(instance.pooling),
+            "tokens": _strings(instance.tokens),
+            "loss": "linear, gradient 1 in every feature",
+            "true": _strings(self.true),
+            "claimed": _strings(self.claimed),
+        }
+
+
+def _strings(values: Any) -> Any:
+    held = np.asarray(values, dtype=object)
+    return str(held[()]) if held.ndim == 0 else [_strings(v) for v in held]
+
+
+def exact_sides(part: Part, instance: Instance) -> tuple[np.ndarray, np.ndarray]:
+    """Exact left and right side of a statement on an instance."""
+    environment = instance.environment(Rationals())
+    claimed = environment.evaluate(part.statement, part.free)
+    if part.quantity is Quantity.ALGEBRAIC:
+        return environment.evaluate(part.left, part.free), claimed
+    true = by_series(instance, part.quantity, EXACT)
+    return true, np.broadcast_to(claimed, true.shape)
+
+
+def find_counterexample(
+    part: Part, *, least_length: int = 2, most_length: int = 5, most_width: int = 2, tries: int = 400
+) -> Counterexample | None:
+    """The first instance, in the search order, on which the statement is false; ``None`` when none is found.
+
+    ``tries`` bounds the instances for each length, width and height.
+    """
+    for count, width, height in itertools.product(
+        range(least_length, most_length + 1), range(1, most_width + 1), (1, 2)
+    ):
+        for instance in itertools.islice(_instances(part, count, width, height), tries):
+            true, claimed = exact_sides(part, instance)
+            if (true != claimed).any():
+                return Counterexample(instance, true, claimed)
+    return None
+
+
+def _instances(part: Part, count: int, width: int, height: int) -> Iterator[Instance]:
+    one = np.array([Fraction(1)], dtype=object)
+    rng = np.random.default_rng(0)
+    ones, zeros = np.full((1, width), Fraction(1), dtype=object), np.full((1, width), Fraction(0), dtype=object)
+    tokens = list(itertools.islice(_small_vectors(count * width, height), 24))
+    settings = itertools.product(_masks(part.setting.mask, count), _poolings(part, count))
+    streams = [_stream(part, mask, pooling, cls, height, tokens) for mask, (pooling, cls) in settings]
+    for mask, pooling, cls, pattern, token in _round_robin(streams):
+        instance = Instance(
+            pattern, mask, pooling, token.reshape(1, count, width), one, PolynomialLoss(ones, zeros, zeros),
+            unit_vector(width, rng), np.arange(1, count + 1), cls,
+        )  # fmt: skip
+        yield with_witness(instance, part, Rationals())
+
+
+def _stream(
+    part: Part, mask: np.ndarray, pooling: np.ndarray, cls: int | None, height: int, tokens: list[np.ndarray]
+) -> Iterator[tuple[Any, ...]]:
+    for pattern in _patterns(part, mask, pooling, height):
+        for token in tokens:
+            yield mask, pooling, cls, pattern, token
+
+
+def _round_robin(streams: list[Iterator[Any]]) -> Iterator[Any]:
+    """One item of each stream in turn, so that no mask or pooling exhausts the tries alone."""
+    while streams:
+        alive = []
+        for stream in streams:
+            for item in stream:
+                yield item
+                alive.append(stream)
+                break
+        streams = alive
+
+
+def _patterns(part: Part, mask: np.ndarray, pooling: np.ndarray, height: int) -> Iterator[np.ndarray]:
+    if part.quantity in _GRADIENTS:
+        yield np.zeros(mask.shape, dtype=object)
+        return
+    basis = null_space(part.hypotheses, mask, pooling)
+    for weights in itertools.islice(_small_vectors(len(basis), height), 200):
+        yield np.tensordot(weights, basis, axes=1)
+
+
+def _small_vectors(size: int, height: int) -> Iterator[np.ndarray]:
+    """Non-zero integer vectors with entries up to ``height``, fewest non-zero entries first."""
+    values = [v for magnitude in range(1, height + 1) for v in (magnitude, -magnitude)]
+    for support in range(1, size + 1):
+        for places in itertools.combinations(range(size), support):
+            for chosen in itertools.product(values, repeat=support):
+                vector = np.zeros(size, dtype=object)
+                vector[list(places)] = chosen
+                yield vector
+
+
+def _masks(kind: MaskKind, count: int) -> list[np.ndarray]:
+    full, diagonal = np.ones((count, count), dtype=bool), ~np.eye(count, dtype=bool)
+    causal = np.tril(full)
+    return {MaskKind.FULL: [full], MaskKind.DIAGONAL: [diagonal], MaskKind.ANY: [full, diagonal, causal]}[kind]
+
+
+def _poolings(part: Part, count: int) -> list[tuple[np.ndarray, int | None]]:
+    mean = np.array([Fraction(1, count)] * count, dtype=object)
+    cls = [(np.array([Fraction(int(i == place)) for i in range(count)], dtype=object), place) for place in range(count)]
+    ramp = np.array([Fraction(2 * (i + 1), count * (count + 1)) for i in range(count)], dtype=object)
+    kinds = {
+        PoolingKind.MEAN: [(mean, None)],
+        PoolingKind.CLS: cls,
+        PoolingKind.ANY: [(mean, None), (cls[0][0], None), (ramp, None)],
+    }
+    return kinds[part.setting.pooling]

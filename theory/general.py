@@ -1,0 +1,77 @@
+"""The true value of every quantity, for any mask, pooling and pattern; residues of false statements start here.
+
+Each expression is the end of a derivation: the statements of G1, their coefficient arrays, and the curvature lemma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sp
+
+from theory.claim import Part, Quantity
+from theory.claims.first_order import GENERAL_RECONSTRUCTION, GENERAL_SUPERVISED
+from theory.objects import centred, gradient_moment, key_count, loss_gradient, pattern, pooled_key_weight, tokens
+from theory.softmax import pooled_curvature
+from theory.sums import (
+    FEATURES,
+    POSITIONS,
+    Expectation,
+    NormalForm,
+    Rule,
+    definition_rule,
+    delta,
+    index,
+    normal_form,
+    residue,
+    total,
+)
+from theory.sums.symbols import fresh
+
+_i, _j = index("i", POSITIONS), index("j", POSITIONS)
+_c = index("c", FEATURES)
+
+
+def _coefficients(linear: sp.Expr) -> sp.Expr:
+    row, column = (fresh(formal) for formal in pattern.formal_indices())
+    unit = Rule("Δ = basis pattern", pattern[row, column], delta(row, _i) * delta(column, _j))
+    unfold = (definition_rule(pooled_key_weight), definition_rule(centred), unit)
+    return normal_form(linear, unfold).expression()
+
+
+def true_value(part: Part) -> sp.Expr:
+    """The right side that a derivation gives to the part's quantity, before any specialisation.
+
+    The curvature is that of a loss that is linear in the pooled vector.
+    """
+    quantity = part.quantity
+    if quantity is Quantity.ALGEBRAIC:
+        return part.left
+    if quantity is Quantity.GRADIENT_PRODUCT:
+        product = _coefficients(GENERAL_SUPERVISED) * _coefficients(GENERAL_RECONSTRUCTION)
+        return total(total(product, _j), _i)
+    values = {
+        Quantity.ATTENTION_SLOPE: lambda: centred[_i, _j] / key_count[_i],
+        Quantity.POOLED_SLOPE: lambda: total(pooled_key_weight[_j] * tokens[_j, _c], _j),
+        Quantity.TOKEN_INFLUENCE: lambda: pooled_key_weight[_j],
+        Quantity.SUPERVISED_SLOPE: lambda: GENERAL_SUPERVISED,
+        Quantity.RECONSTRUCTION_SLOPE: lambda: GENERAL_RECONSTRUCTION,
+        Quantity.SUPERVISED_GRADIENT: lambda: _coefficients(GENERAL_SUPERVISED),
+        Quantity.RECONSTRUCTION_GRADIENT: lambda: _coefficients(GENERAL_RECONSTRUCTION),
+        Quantity.SUPERVISED_CURVATURE: lambda: Expectation(total(loss_gradient[_c] * pooled_curvature().right, _c)),
+    }
+    return values[quantity]()
+
+
+def _rules(part: Part) -> Sequence[Rule]:
+    # A hypothesis with several terms is no rewriting rule; without it the residue is only less simplified.
+    rules = list(part.setting.rules)
+    for hypothesis in part.hypotheses:
+        if len(normal_form(hypothesis.expression).terms) == 1:
+            rules.append(hypothesis.rule)
+    return (*rules, definition_rule(gradient_moment))
+
+
+def claimed_residue(part: Part) -> NormalForm:
+    """Normal form of claimed - true in the part's setting and under its hypotheses; zero only for a true statement."""
+    return residue(part.statement, true_value(part), _rules(part))
