@@ -23,6 +23,13 @@ def attention(step: Array, pattern: Array, mask: Array, exp: Callable[[Array], A
     return weights / weights.sum(1)[:, None]
 
 
+def outputs(attention: Array, tokens: Array) -> Array:
+    """``o_i = sum_j a_ij X_j``, as one matrix product over all sequences side by side."""
+    samples, count, width = tokens.shape
+    columns = tokens.swapaxes(0, 1).reshape(count, samples * width)
+    return (attention @ columns).reshape(count, samples, width).swapaxes(0, 1)
+
+
 def pooled_vectors(outputs: Array, pooling: Array) -> Array:
     """Pooling-weighted sum of the outputs over positions."""
     return (outputs * pooling[:, None]).sum(1)
@@ -32,11 +39,11 @@ def supervised_loss(
     attention: Array, tokens: Array, sample_weights: Array, pooling: Array, loss: Callable[[Array], Array]
 ) -> Array:
     """``L_sup = E[l(h, Y)]``; ``loss`` maps pooled vectors N x d to one value a sample."""
-    return (loss(pooled_vectors(attention @ tokens, pooling)) * sample_weights).sum(0)
+    return (loss(pooled_vectors(outputs(attention, tokens), pooling)) * sample_weights).sum(0)
 
 
 def reconstruction_loss(attention: Array, tokens: Array, sample_weights: Array) -> Array:
     """``L_SPT = (1/2L) sum_i E |X_i - o_i|^2``, with unmasked inputs."""
-    errors = tokens - attention @ tokens
+    errors = tokens - outputs(attention, tokens)
     per_sample = (errors * errors).sum(2).sum(1)
     return (per_sample * sample_weights).sum(0) / (2 * tokens.shape[1])

@@ -155,7 +155,10 @@ class Environment:
         factors += [self._constant(sp.Integer(self.size(i))) for i in bound if i.name not in present]
         axes = [i.name for i in bound if i.name in present]
         if weights and SAMPLE in present:
-            factors, axes = [*factors, *weights], [*axes, SAMPLE]
+            # Weights are folded into the smallest random factor: samples and features are then summed together.
+            random = min((f for f in factors if SAMPLE in f.dims), key=lambda f: f.series[0].size)
+            factors = [self._multiply(f, *weights) if f is random else f for f in factors]
+            axes = [*axes, SAMPLE]
         return self._contract_all(factors, axes)
 
     def _contract_all(self, factors: list[Value], axes: list[str]) -> Value:

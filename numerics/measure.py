@@ -42,9 +42,9 @@ class Setup:
         if quantity is Quantity.ATTENTION_SLOPE:
             return attention
         if quantity is Quantity.POOLED_SLOPE:
-            return definition.pooled_vectors(attention @ self.tokens, self.pooling)
+            return definition.pooled_vectors(definition.outputs(attention, self.tokens), self.pooling)
         if quantity is Quantity.TOKEN_INFLUENCE:
-            return definition.pooled_vectors(attention @ self.identity, self.pooling)[0]
+            return definition.pooled_vectors(definition.outputs(attention, self.identity), self.pooling)[0]
         if quantity in (Quantity.RECONSTRUCTION_SLOPE, Quantity.RECONSTRUCTION_GRADIENT):
             return definition.reconstruction_loss(attention, self.tokens, self.sample_weights)
         return definition.supervised_loss(attention, self.tokens, self.sample_weights, self.pooling, self.loss)
@@ -130,5 +130,5 @@ def loss_gradients(instance: Instance) -> np.ndarray:
     """Gradient of the loss in the pooled vector at uniform attention (samples x features), by backpropagation."""
     setup = Setup(instance, FLOATS)
     uniform = setup.attention(torch.zeros((), dtype=torch.float64), setup.pattern)
-    pooled = definition.pooled_vectors(uniform @ setup.tokens, setup.pooling).requires_grad_()
+    pooled = definition.pooled_vectors(definition.outputs(uniform, setup.tokens), setup.pooling).requires_grad_()
     return torch.autograd.grad(setup.loss(pooled).sum(), pooled)[0].numpy()

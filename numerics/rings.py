@@ -71,7 +71,12 @@ class Rationals(Floats):
         return flint.fmpq(value.numerator, value.denominator)
 
     def array(self, values: Any) -> np.ndarray:
-        return elementwise(self._element, values)
+        given = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+        if given.dtype.kind in "iub":
+            # Few distinct integers, many entries: convert each value once.
+            distinct, places = np.unique(given, return_inverse=True)
+            return np.asarray(elementwise(self._element, distinct.astype(object))[places].reshape(given.shape))
+        return elementwise(self._element, given)
 
     @staticmethod
     def _element(value: Any) -> Any:

@@ -8,8 +8,7 @@ from theory.derivation import Lemma
 from theory.softmax import LEMMAS
 
 _CLAIMS = {
-    module.CLAIM.id: module.CLAIM
-    for module in (proposition_1, diagonal_mask, first_order, blind_set, two_gradients)
+    module.CLAIM.id: module.CLAIM for module in (proposition_1, diagonal_mask, first_order, blind_set, two_gradients)
 }
 
 

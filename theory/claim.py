@@ -6,13 +6,15 @@ Statements are SymPy expressions typed once.  Everything that is shown or evalua
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import sympy as sp
 
-from theory.derivation import Derivation
-from theory.objects import key_count, mask, pooling
+from theory.derivation import Derivation, DerivationError, Move
+from theory.objectives import attention, pooled, reconstruction, supervised
+from theory.objects import key_count, mask, pooled_key_weight, pooling
 from theory.printing import latex, text, tidy
 from theory.sums import POSITIONS, Index, Rule, Tensor, delta, index, length
 
@@ -122,6 +124,10 @@ class Constraint:
     @property
     def rule(self) -> Rule:
         """The hypothesis as a rewriting rule; its expression must be one monomial."""
+        fixed = {s for s in self.expression.free_symbols if isinstance(s, Index)} - set(self.free)
+        if fixed:  # a rule holds for all values of its indices
+            names = ", ".join(sorted(i.name for i in fixed))
+            raise ValueError(f"{self.name}: only a constraint on all indices is a rule; free is missing {names}")
         return Rule(self.name, self.expression, sp.S.Zero)
 
     @property
@@ -168,11 +174,46 @@ class Part:
         return f"{left} = {text(self.statement)}"
 
     def derivation(self) -> Derivation:
-        """Derive the statement; raises ``DerivationError`` when the chain does not end at it."""
-        chain = self.derive(self)
+        """Derive the statement; raises ``DerivationError`` when the chain does not lead from the definition to it."""
+        chain = copy(self.derive(self))
+        chain.steps = list(chain.steps)  # lemmas are shared between claims; a statement's own line is not theirs
+        self._require_origin(chain)
         if chain.expression != tidy(self.statement):
             chain.rewrite(self.statement, note="statement")
         return chain
+
+    def _require_origin(self, chain: Derivation) -> None:
+        """A chain must start at the definition of the part's quantity and take as many derivatives as it says."""
+        start, wanted = _origin(self)
+        first = chain.steps[0].expression
+        moves = [step.move for step in chain.steps]
+        taken = (moves.count(Move.DIFFERENTIATE), moves.count(Move.COEFFICIENT))
+        if (start is not None and first != tidy(start)) or taken != wanted:
+            raise DerivationError(
+                f"the derivation of {self.text} must start at the definition of its left side, take {wanted[0]} "
+                f"derivatives in α and read off coefficients {wanted[1]} times; it starts at {text(first)} and does so "
+                f"{taken[0]} and {taken[1]} times",
+                first,
+            )
+
+
+def _origin(part: Part) -> tuple[sp.Expr | None, tuple[int, int]]:
+    """First line of a derivation (``None``: the part's own), and its numbers of derivatives and coefficient arrays."""
+    quantity = part.quantity
+    if quantity is Quantity.ALGEBRAIC:
+        return part.left, (0, 0)
+    if quantity is Quantity.GRADIENT_PRODUCT:
+        return None, (0, 0)
+    if quantity is Quantity.TOKEN_INFLUENCE:
+        return pooled_key_weight[part.free].unfold(), (0, 0)
+    if quantity is Quantity.ATTENTION_SLOPE:
+        return attention(*part.free).unfold(), (1, 0)
+    if quantity is Quantity.POOLED_SLOPE:
+        return pooled(*part.free).unfold(), (1, 0)
+    objective = reconstruction() if "reconstruction" in quantity else supervised()
+    if quantity is Quantity.SUPERVISED_CURVATURE:
+        return objective, (2, 0)
+    return objective, (1, int("gradient" in quantity))
 
 
 class Route(StrEnum):

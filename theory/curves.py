@@ -16,6 +16,8 @@ from theory.sums import Entry, Index, Range, Tensor
 #: The path parameter: scores are alpha times the score pattern; alpha = 0 is uniform attention.
 alpha = sp.Symbol("α", real=True)
 
+_PRIMES = {0: "", 1: "′", 2: "″", 3: "‴"}
+
 
 class Curve(sp.Symbol):
     """A named function of alpha whose values are indexed by ``ranges``."""
@@ -50,7 +52,7 @@ class CurveEntry(sp.Expr):
 
     @property
     def curve(self) -> Curve:
-        return self.args[0]  # type: ignore[no-any-return]
+        return self.args[0]
 
     @property
     def order(self) -> int:
@@ -62,7 +64,7 @@ class CurveEntry(sp.Expr):
 
     @property
     def indices(self) -> tuple[Index, ...]:
-        return self.args[3:]  # type: ignore[no-any-return]
+        return self.args[3:]
 
     @property
     def free_symbols(self) -> set[sp.Basic]:
@@ -86,10 +88,10 @@ class CurveEntry(sp.Expr):
         return expression if self.at == alpha else expression.subs(alpha, self.at)
 
     def _latex(self, printer: Any) -> str:
-        indices = "".join(printer.doprint(i) for i in self.indices)
+        indices = " ".join(printer.doprint(i) for i in self.indices)
         primes = "'" * self.order
         return f"{self.curve.tex}{primes}_{{{indices}}}({printer.doprint(self.at)})"
 
     def _sympystr(self, printer: Any) -> str:
         indices = ",".join(printer.doprint(i) for i in self.indices)
-        return f"{self.curve.name}{'′' * self.order}[{indices}]({printer.doprint(self.at)})"
+        return f"{self.curve.name}{_PRIMES.get(self.order, f'^({self.order})')}[{indices}]({printer.doprint(self.at)})"

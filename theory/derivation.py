@@ -7,15 +7,17 @@ before by the normal form, modulo the rules that the step names.  A chain cannot
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 
 import sympy as sp
 
 from theory.curves import CurveEntry, alpha
 from theory.objects import pattern
 from theory.printing import text, tidy
-from theory.sums import Index, Rule, Tensor, delta, residue, substitute
+from theory.sums import Index, Rule, Tensor, delta, normal_form, residue, substitute
 from theory.sums.symbols import Entry, fresh
 
 
@@ -52,7 +54,7 @@ class Step:
         """The move with the names of its rules, as printed beside the line."""
         if self.move in (Move.REWRITE, Move.LEMMA):
             return f"{self.move} {', '.join(self.rules) or 'linearity and renaming'}"
-        return str(self.move)
+        return f"{self.move}, by {', '.join(self.rules)}" if self.rules else str(self.move)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Derivation:
         return self._append(Move.LEMMA, expression, tuple(lemma.id for lemma in lemmas))
 
     def rewrite(self, expression: sp.Expr, *rules: Rule, note: str = "") -> Derivation:
-        """Append a typed line; it must equal the line before modulo ``rules``, each of which must be needed."""
+        """Append a typed line; it must equal the line before modulo ``rules``, of which those that fired are named."""
         used: set[str] = set()
         difference = residue(expression, self.expression, rules, used)
         if not difference.is_zero:
@@ -123,20 +125,52 @@ class Derivation:
                 f"by {[r.name for r in rules]}: they differ by {text(difference.expression())}",
                 difference.expression(),
             )
-        return self._append(Move.REWRITE, expression, tuple(dict.fromkeys(r.name for r in rules if r.name in used)), note)
+        return self._append(Move.REWRITE, expression, _fired(rules, used), note)
 
     def coefficient(self, expression: sp.Expr, row: Index, column: Index, *rules: Rule, note: str = "") -> Derivation:
         """Append the coefficient array of a line that is linear in the pattern (its gradient in the scores)."""
+        self._require_linear(rules)
         i, j = (fresh(formal) for formal in pattern.formal_indices())
         unit = Rule("Δ = basis pattern", pattern[i, j], delta(i, row) * delta(j, column))
-        difference = residue(expression, self.expression, (unit, *rules))
+        used: set[str] = set()
+        # The basis pattern stands in for Δ in the line alone: coefficients do not depend on Δ.
+        difference = normal_form(expression, rules, used) - normal_form(self.expression, (unit, *rules), used)
         if not difference.is_zero:
-            raise DerivationError(f"{text(expression)} is not the coefficient array", difference.expression())
-        return self._append(Move.COEFFICIENT, expression, (), note)
+            raise DerivationError(
+                f"{text(expression)} is not the coefficient array of Δ in {text(self.expression)}: "
+                f"they differ by {text(difference.expression())}",
+                difference.expression(),
+            )
+        return self._append(Move.COEFFICIENT, expression, _fired(rules, used), note)
+
+    def _require_linear(self, rules: Sequence[Rule]) -> None:
+        opaque = [node for node in sp.preorder_traversal(self.expression) if hasattr(node, "as_entry")]
+        line = normal_form(self.expression, rules)
+        for monomial in line.terms:
+            power = sum(f.exponent for f in monomial.factors if f.tensor == pattern)
+            hidden = [f.tensor.name for f in monomial.factors if f.tensor != pattern and _depends_on_pattern(f.tensor)]
+            if opaque or hidden or power != 1:
+                raise DerivationError(
+                    f"only a line that is linear in Δ, with everything that depends on Δ unfolded, has coefficients; "
+                    f"got {text(self.expression)}",
+                    self.expression,
+                )
 
     def named(self, tensor: Tensor) -> bool:
         """Whether the last line mentions a tensor."""
         return any(isinstance(node, Entry) and node.tensor == tensor for node in sp.preorder_traversal(self.expression))
+
+
+def _fired(rules: Sequence[Rule], used: set[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(r.name for r in rules if r.name in used))
+
+
+@cache
+def _depends_on_pattern(tensor: Tensor) -> bool:
+    if tensor == pattern or tensor.definition is None:
+        return bool(tensor == pattern)
+    definition = tensor.definition(*tensor.formal_indices())
+    return any(isinstance(n, Entry) and _depends_on_pattern(n.tensor) for n in sp.preorder_traversal(definition))
 
 
 def _replace(expression: sp.Expr, lemma: Lemma) -> sp.Expr:

@@ -26,9 +26,7 @@ zero_pooled_key_weight = Constraint(
     "v = 0", "the pooled weight of no key changes along the pattern", pooled_key_weight[_j], (_j,)
 )
 zero_diagonal = Constraint("diagonal of Δ vanishes", "the pattern has a zero diagonal", pattern[_i, _i], (_i,))
-symmetric = Constraint(
-    "Δ is symmetric", "the pattern is symmetric", pattern[_i, _j] - pattern[_j, _i], (_i, _j)
-)
+symmetric = Constraint("Δ is symmetric", "the pattern is symmetric", pattern[_i, _j] - pattern[_j, _i], (_i, _j))
 antisymmetric_core = Constraint(
     "JΔJ is antisymmetric", "the doubly centred pattern is antisymmetric", symmetric_part[_i, _j], (_i, _j)
 )

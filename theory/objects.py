@@ -5,7 +5,7 @@ Every derived object is defined here once; derivations unfold these definitions 
 >>> from theory.printing import text
 >>> i, j = centred.formal_indices()
 >>> text(centred.definition(i, j))
-'(-Σ_{k} m[i,k]·Δ[i,k]/n[i] + Δ[i,j])·m[i,j]'
+'m[i,j]·(Δ[i,j] − (1/n[i])·Σ_{k} m[i,k]·Δ[i,k])'
 """
 
 from __future__ import annotations
@@ -78,9 +78,7 @@ def _gradient_moment(j: Index) -> sp.Expr:
 gradient_moment = Tensor("γ", (POSITIONS,), tex=r"\gamma", definition=_gradient_moment)
 
 #: Centring matrix J = I - 11'/L.
-centring = Tensor(
-    "J", (POSITIONS, POSITIONS), symmetric=True, definition=lambda i, j: delta(i, j) - sp.S.One / length
-)
+centring = Tensor("J", (POSITIONS, POSITIONS), symmetric=True, definition=lambda i, j: delta(i, j) - sp.S.One / length)
 
 
 def _double_centred(of: Tensor) -> sp.Expr:
@@ -93,7 +91,9 @@ def _double_centred(of: Tensor) -> sp.Expr:
 
 
 #: J C J, the second moment centred in both positions.
-centred_moment = Tensor("JCJ", (POSITIONS, POSITIONS), tex="(JCJ)", symmetric=True, definition=_double_centred(second_moment))
+centred_moment = Tensor(
+    "JCJ", (POSITIONS, POSITIONS), tex="(JCJ)", symmetric=True, definition=_double_centred(second_moment)
+)
 #: J Delta J, the part of a pattern in the doubly centred space.
 centred_pattern = Tensor("JΔJ", (POSITIONS, POSITIONS), tex=r"(J\Delta J)", definition=_double_centred(pattern))
 #: Twice the symmetric part of J Delta J.

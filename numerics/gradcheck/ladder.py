@@ -75,6 +75,21 @@ class Ladder:
         return np.maximum(np.abs(self.right - self.center), np.abs(self.left - self.center))
 
     @property
+    def quantum(self) -> Array:
+        """How far a function jumps at once, where its values seem to move in steps; else 0; shape [m].
+
+        Such a function (a hidden large constant, a rounded result) is exactly flat at the smallest step and moves on
+        both sides at larger ones, first by more than the rounding of its values explains. So does a function with a
+        true plateau around x. Movement on one side only is a kink nearby (a relu that is off) and no sign of steps.
+        """
+        both = np.minimum(np.abs(self.right - self.center), np.abs(self.left - self.center)) > 0
+        last = len(both) - 1 - np.argmax(both[::-1], axis=0)
+        jump = self.movement[last, np.arange(both.shape[1])]
+        stepped = (self.movement[-1] == 0) & both.any(axis=0)
+        beyond_rounding = jump > 2 * ROUNDINGS * self.epsilon * np.abs(self.center)
+        return np.asarray(np.where(stepped & beyond_rounding, jump, 0.0))
+
+    @property
     def magnitude(self) -> Array:
         """Largest absolute value among f(x), f(x+h) and f(x-h), shape [K, m]."""
         return np.maximum(np.maximum(np.abs(self.right), np.abs(self.left)), np.abs(self.center))
@@ -108,7 +123,7 @@ class Ladder:
 
     def value_noise(self) -> Array:
         """Bound on the rounding error of one value at each step, shape [K, m]."""
-        return ROUNDINGS * self.epsilon * self.magnitude + measured_noise(self) + self.spread
+        return ROUNDINGS * self.epsilon * self.magnitude + measured_noise(self) + self.quantum + self.spread
 
 
 def step_ladder(at: float, number_format: torch.dtype, largest_step: float | None, count: int) -> Array:
@@ -188,12 +203,13 @@ def sample(
     center_values = values_at(at) if center is None else center
     right_nodes = np.array([round_to(at + step, number_format) for step in steps])
     left_nodes = np.array([round_to(at - step, number_format) for step in steps])
-    right = np.stack([displaced(node) for node in right_nodes])
-    left = np.stack([displaced(node) for node in left_nodes])
+    right = np.stack([displaced(float(node)) for node in right_nodes])
+    left = np.stack([displaced(float(node)) for node in left_nodes])
     # x alone does not give randomness away (dropout of a zero input is zero): repeat far and near nodes too.
     middle = len(steps) // 2
     repeats = [(values_at(at), center_values)]
-    repeats += [(displaced(right_nodes[0]), right[0]), (displaced(left_nodes[middle]), left[middle])]
+    repeats += [(displaced(float(right_nodes[0])), right[0])]
+    repeats += [(displaced(float(left_nodes[middle])), left[middle])]
     with np.errstate(invalid="ignore"):  # inf - inf
         differences = [np.abs(again - before) for again, before in repeats]
     spread = np.max([np.where(np.isnan(difference), 0.0, difference) for difference in differences], axis=0)

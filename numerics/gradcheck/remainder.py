@@ -39,6 +39,8 @@ class Remainder:
         odd, even: the halves, shape [K, m].
         odd_floor, even_floor: rounding floors of the halves, shape [K, m].
         movement: R0(h), shape [K, m].
+        claimed: the claimed slopes, shape [m].
+        quantum: see ``Ladder``, shape [m].
     """
 
     steps: Array
@@ -47,6 +49,8 @@ class Remainder:
     odd_floor: Array
     even_floor: Array
     movement: Array
+    claimed: Array
+    quantum: Array
 
     @property
     def total(self) -> Array:
@@ -65,13 +69,13 @@ class Estimate:
 
     Attributes:
         slope_error: true slope minus claimed slope, extrapolated to step 0, shape [m].
-        uncertainty: error bound of ``slope_error`` (truncation, rounding, unseen kinks), shape [m]; inf when no three steps
-            give a limit that all smaller steps agree with.
+        uncertainty: error bound of ``slope_error`` (truncation, rounding, unseen kinks), shape [m]; inf when no three
+            steps give a limit that all smaller steps agree with.
         half_gap: half of (right slope minus left slope), shape [m].
         half_gap_uncertainty: error bound of ``half_gap``, shape [m].
         level: index of the middle one of the three steps, shape [m].
         kink: whether left and right slopes differ, shape [m].
-        plateau: whether the function is flat at the chosen steps but has a clear slope at larger ones, shape [m].
+        plateau: whether the function is exactly flat at small steps but has a slope at larger ones, shape [m].
     """
 
     slope_error: Array
@@ -130,6 +134,8 @@ def split_remainder(ladder: Ladder, claimed: Array, claim_epsilon: float) -> Rem
         odd_floor=noise + claim_noise,  # half of two value errors
         even_floor=2 * noise + claim_noise,  # the same, and the error of f(x)
         movement=ladder.movement,
+        claimed=claimed,
+        quantum=ladder.quantum,
     )
 
 
@@ -186,10 +192,9 @@ def estimate(remainder: Remainder) -> Estimate:
     half_gap = gaps[best_gap, columns]
     half_gap_uncertainty = np.where(gap_holds[best_gap, columns], gap_bounds[best_gap, columns], np.inf)
 
-    # A function whose values move in steps (a hidden large constant, a rounded result) looks perfectly flat at small
-    # steps. So does a true plateau; the difference cannot be seen from the values, so neither is believed.
-    flat = (remainder.movement <= remainder.total_floor)[best, columns]
-    conflict = (np.abs(slopes - slope_error) > SIGNIFICANT * slope_bounds + uncertainty).any(axis=0)
+    # Flat at small steps, sloped at larger ones: rounding hides the slope at the small steps, or a plateau ends before
+    # the large ones. The values cannot tell, so neither slope is believed.
+    sloped = np.abs(remainder.claimed + slope_error) > SIGNIFICANT * uncertainty
     return Estimate(
         slope_error=slope_error,
         uncertainty=uncertainty,
@@ -197,7 +202,7 @@ def estimate(remainder: Remainder) -> Estimate:
         half_gap_uncertainty=half_gap_uncertainty,
         level=best + 1,
         kink=np.abs(half_gap) > SIGNIFICANT * half_gap_uncertainty,
-        plateau=flat & conflict,
+        plateau=(remainder.quantum > 0) & sloped,
     )
 
 

@@ -48,7 +48,7 @@ class SlopeCheck:
         at: the point, rounded to the working precision.
         claimed: the claimed slope.
         estimated: slope by finite differences from the same values (nan if there is none).
-        estimated_error: its absolute error bound, truncation plus rounding.
+        estimated_error: its absolute error bound: truncation, rounding, and kinks that cannot be ruled out.
         observed_order: order of the remainder at the smallest steps clear of rounding; the smaller of the orders of
             its odd half (1 when the claim is wrong) and its even half (1 at a kink). None: zero to rounding.
         expected_order: 2 for a right claim; even, odd or polynomial functions may give more.

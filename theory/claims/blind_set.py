@@ -59,8 +59,8 @@ _MEAN = Setting(MaskKind.FULL, PoolingKind.MEAN)
 CLAIM = Claim(
     id="G2",
     title="The exact blind set",
-    sentence="Labels are blind at first order, for every loss and law, exactly when the pooled weight of no key changes: "
-    "v = 0. If v ≠ 0, the tokens X_j = v_j e with the loss e·h see the pattern.",
+    sentence="Labels are blind at first order, for every loss and law, exactly when the pooled weight of no key "
+    "changes: v = 0. If v ≠ 0, the tokens X_j = v_j e with the loss e·h see the pattern.",
     source="theory.md G2",
     parts=(
         Part(

@@ -64,8 +64,8 @@ CLAIM = Claim(
     depends_on=("G1",),
     not_needed=("The paper centres the tokens; no step of the derivation uses it.",),
     not_shown=(
-        "For L ≤ 3 the statement is vacuous: the blind set is {0} at L = 2 and one antisymmetric circulant, on which the "
-        "slope is 0, at L = 3.",
+        "For L ≤ 3 the statement is vacuous: the blind set is {0} at L = 2 and one antisymmetric circulant, on which "
+        "the slope is 0, at L = 3.",
         "Blindness is of first order only.",
         "Orthogonality of the two gradients, which holds for full attention, fails under this mask.",
     ),

@@ -9,7 +9,7 @@ import sympy as sp
 
 from theory.claim import Claim, FalseVariant, MaskKind, Part, Quantity, Setting
 from theory.derivation import Derivation, Lemma
-from theory.objectives import attention, loss_slope, output, pooled, reconstruction, supervised
+from theory.objectives import loss_slope, output, reconstruction, supervised
 from theory.objects import (
     centred,
     gradient_moment,

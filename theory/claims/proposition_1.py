@@ -13,7 +13,6 @@ from theory.claims.first_order import reconstruction_slope, supervised_slope
 from theory.derivation import Derivation
 from theory.hypotheses import symmetric, zero_column_sums, zero_row_sums
 from theory.objects import another, centred, pattern, pooled_key_weight, second_moment, tokens
-from theory.softmax import row_sums_vanish
 from theory.sums import FEATURES, POSITIONS, Expectation, Index, Tensor, definition_rule, index, length, total
 
 _i, _j = index("i", POSITIONS), index("j", POSITIONS)
@@ -71,8 +70,8 @@ _uncentred = -total(total(pattern[_i, _j] * second_moment[_i, _j], _j), _i) / le
 CLAIM = Claim(
     id="P1",
     title="Proposition 1: mean-pooled labels are blind where reconstruction sees",
-    sentence="With full attention and mean pooling, a score pattern whose columns sum to zero has no first-order effect "
-    "on any label loss, while the reconstruction loss has the slope −⟨Δ̄, C⟩/L².",
+    sentence="With full attention and mean pooling, a score pattern whose columns sum to zero has no first-order "
+    "effect on any label loss, while the reconstruction loss has the slope −⟨Δ̄, C⟩/L².",
     source="arXiv 2605.21070, section 5, Proposition 1; proof in appendix D",
     parts=(_blind(), _reconstruction(STATEMENT)),
     assumptions=(
@@ -111,5 +110,3 @@ CLAIM = Claim(
         ),
     ),
 )  # fmt: skip
-
-_ = row_sums_vanish

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
 from theory.claim import Claim, FalseVariant, MaskKind, Part, PoolingKind, Quantity, Setting
-from theory.claims.first_order import GENERAL_RECONSTRUCTION, reconstruction_slope, supervised_slope
+from theory.claims.blind_set import unit_length
+from theory.claims.first_order import reconstruction_slope, supervised_slope
 from theory.derivation import Derivation
 from theory.hypotheses import antisymmetric_core, zero_column_sums
 from theory.objects import (
@@ -25,8 +28,7 @@ from theory.objects import (
     tokens,
     unit_feature,
 )
-from theory.claims.blind_set import unit_length
-from theory.sums import FEATURES, POSITIONS, Index, definition_rule, index, length, total
+from theory.sums import POSITIONS, Index, definition_rule, index, length, total
 
 _i, _j, _k = (index(n, POSITIONS) for n in "ijk")
 
@@ -40,9 +42,7 @@ _unfold_weight = (definition_rule(pooled_key_weight), definition_rule(centred))
 
 
 def _derive_along(part: Part) -> Derivation:
-    return reconstruction_slope().rewrite(
-        ALONG_PATTERN, *SETTING.rules, definition_rule(centred), *_unfold_moment
-    )
+    return reconstruction_slope().rewrite(ALONG_PATTERN, *part.setting.rules, definition_rule(centred), *_unfold_moment)
 
 
 def _derive_reconstruction_gradient(part: Part) -> Derivation:
@@ -51,11 +51,14 @@ def _derive_reconstruction_gradient(part: Part) -> Derivation:
 
 def _derive_supervised_gradient(part: Part) -> Derivation:
     along = total(total(pattern[_i, _j] * SUPERVISED_GRADIENT, _j), _i)
-    rules = (*SETTING.rules, *_unfold_weight, definition_rule(centring), definition_rule(gradient_moment))
+    rules = (*part.setting.rules, *_unfold_weight, definition_rule(centring), definition_rule(gradient_moment))
     return supervised_slope().rewrite(along, *rules).coefficient(part.statement, _i, _j, definition_rule(centring))
 
 
 def _derive_product(part: Part) -> Derivation:
+    # Both factors must be the gradients of the part's own setting.
+    _derive_reconstruction_gradient(replace(part, statement=RECONSTRUCTION_GRADIENT))
+    _derive_supervised_gradient(replace(part, statement=SUPERVISED_GRADIENT))
     product = total(total(RECONSTRUCTION_GRADIENT * SUPERVISED_GRADIENT, _j), _i)
     return Derivation(product, note="product of the two gradients above").rewrite(part.statement, *_unfold_moment)
 
@@ -74,8 +77,8 @@ def _derive_own_blind_set(part: Part) -> Derivation:
 
 def _reconstruction_gradient(statement: sp.Expr) -> Part:
     return Part(
-        "reconstruction gradient", Quantity.RECONSTRUCTION_GRADIENT, statement, _derive_reconstruction_gradient, SETTING,
-        free=(_i, _j),
+        "reconstruction gradient", Quantity.RECONSTRUCTION_GRADIENT, statement, _derive_reconstruction_gradient,
+        SETTING, free=(_i, _j),
     )  # fmt: skip
 
 
@@ -90,8 +93,8 @@ def _profile_tokens(j: Index, c: Index) -> sp.Expr:
 CLAIM = Claim(
     id="G8",
     title="The two gradients are orthogonal",
-    sentence="For full attention and mean pooling, labels and reconstruction push attention scores in exactly orthogonal "
-    "directions, whatever the data: one into vertical stripes, the other into the doubly centred space.",
+    sentence="For full attention and mean pooling, labels and reconstruction push attention scores in exactly "
+    "orthogonal directions, whatever the data: one into vertical stripes, the other into the doubly centred space.",
     source="theory.md G8",
     parts=(
         Part("slope along Δ", Quantity.RECONSTRUCTION_SLOPE, ALONG_PATTERN, _derive_along, SETTING),
@@ -149,5 +152,3 @@ CLAIM = Claim(
         ),
     ),
 )  # fmt: skip
-
-_ = GENERAL_RECONSTRUCTION

@@ -276,4 +276,3 @@ def _signatures(factors: list[Factor], bound: list[Index]) -> dict[Index, tuple[
             refined[i] = tuple(sorted(repr(s) for s in seen))
         colour = refined
     return colour
-

@@ -70,7 +70,8 @@ class Tensor(sp.Symbol):
 
     ``random`` entries may stand only inside an expectation when terms are added up; ``symmetric`` applies to the first
     two slots; ``idempotent`` means that every entry is 0 or 1.  ``definition`` writes an entry through more primitive
-    symbols and is the only place where that formula is typed.
+    symbols and is the only place where that formula is typed.  A name stands for one tensor: SymPy's caches may swap
+    two symbols that are equal, and ``tex`` and ``definition`` do not tell them apart.
     """
 
     ranges: tuple[Range, ...]
@@ -132,11 +133,11 @@ class Entry(sp.Expr):
 
     @property
     def tensor(self) -> Tensor:
-        return self.args[0]  # type: ignore[no-any-return]
+        return self.args[0]
 
     @property
     def indices(self) -> tuple[Index, ...]:
-        return self.args[1:]  # type: ignore[no-any-return]
+        return self.args[1:]
 
     @property
     def free_symbols(self) -> set[sp.Basic]:
@@ -149,18 +150,14 @@ class Entry(sp.Expr):
         return self.tensor.definition(*self.indices)
 
     def _latex(self, printer: Any) -> str:
-        return f"{self.tensor.tex}_{{{''.join(printer.doprint(i) for i in self.indices)}}}"
+        return f"{self.tensor.tex}_{{{' '.join(printer.doprint(i) for i in self.indices)}}}"
 
     def _sympystr(self, printer: Any) -> str:
         return f"{self.tensor.name}[{','.join(printer.doprint(i) for i in self.indices)}]"
 
 
-_position_delta = Tensor(
-    "δ", (POSITIONS, POSITIONS), tex=r"\delta", symmetric=True, idempotent=True
-)
-_feature_delta = Tensor(
-    "δ", (FEATURES, FEATURES), tex=r"\delta", symmetric=True, idempotent=True
-)
+_position_delta = Tensor("δ", (POSITIONS, POSITIONS), tex=r"\delta", symmetric=True, idempotent=True)
+_feature_delta = Tensor("δ", (FEATURES, FEATURES), tex=r"\delta", symmetric=True, idempotent=True)
 
 
 def delta(first: Index, second: Index) -> sp.Expr:
