@@ -53,7 +53,7 @@ BALLS = Numbers(
 
 
 def _tensor(values: Any) -> torch.Tensor:
-    return torch.as_tensor(np.asarray(values, dtype=np.float64))
+    return torch.from_numpy(np.array(values, dtype=np.float64))
 
 
 FLOATS = Numbers("float64", _tensor, torch.exp, torch.log)

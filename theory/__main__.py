@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,6 +64,11 @@ Command = (
 )
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 where an identity does not hold, or 2 for bad input."""
     command = tyro.cli(
@@ -72,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         args=None if arguments is None else list(arguments),
         config=(tyro.conf.FlagCreatePairsOff,),
     )
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = _Console(highlight=False, markup=False, emoji=False)
     console.width = min(console.width, _WIDEST) if console.is_terminal else _WIDEST
     if isinstance(command, Show):
         return _show(console, command)
@@ -227,8 +233,8 @@ def _run() -> int:
         return main()
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader (head, less) has seen enough
-        sys.stderr.close()
+    except BrokenPipeError:  # the reader (head, less) has seen enough; nothing is left to flush into
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 

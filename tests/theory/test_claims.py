@@ -19,7 +19,7 @@ from theory.derivation import Derivation, DerivationError, Lemma, Move
 from theory.general import true_value
 from theory.hypotheses import zero_column_sums, zero_row_sums
 from theory.objects import DEFINED, PRIMITIVES, pattern
-from theory.printing import tidy
+from theory.printing import text, tidy
 from theory.softmax import LEMMAS
 from theory.sums import Entry, Index, residue
 
@@ -50,8 +50,6 @@ FIRST_LINES = {
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_derivation_starts_at_the_definition(part):
-    from theory.printing import text
-
     chain = part.derivation()
     first = text(chain.steps[0].expression)
     if part.quantity in FIRST_LINES:
@@ -147,8 +145,8 @@ def test_an_unknown_claim_is_named_with_the_known_ones():
 SEEDS = (1, 2, 3)
 
 
-def instances(part):
-    return [witnessed(setting_model(part.setting, part.hypotheses, seed), part.witness) for seed in SEEDS]
+def instances(part, seeds=SEEDS):
+    return [witnessed(setting_model(part.setting, part.hypotheses, seed), part.witness) for seed in seeds]
 
 
 def differ(left, right, part, models):
@@ -204,12 +202,15 @@ def test_the_statement_has_the_value_of_the_general_formula(part):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_in_another_setting_is_refused_where_it_is_false(part):
+    checked = 0
     for mask, pooling in product(MaskKind, PoolingKind):
         other = replace(part, setting=Setting(mask, pooling))
-        if not differ(true_value(other), other.statement, other, instances(other)):
+        if not differ(true_value(other), other.statement, other, instances(other, SEEDS[:1])):
             continue
         with pytest.raises(ValueError, match=r"."):
             other.derivation()
+        checked += 1
+    assert checked or part.setting == Setting() or part.quantity is Quantity.ALGEBRAIC
 
 
 @pytest.mark.parametrize("part", [p for p in PARTS if p.values[0].hypotheses or p.values[0].witness])

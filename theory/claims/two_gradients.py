@@ -46,13 +46,13 @@ def _derive_along(part: Part) -> Derivation:
 
 
 def _derive_reconstruction_gradient(part: Part) -> Derivation:
-    return _derive_along(part).coefficient(part.statement, _i, _j, *_unfold_moment)
+    return _derive_along(part).coefficient(part.statement, _i, _j)
 
 
 def _derive_supervised_gradient(part: Part) -> Derivation:
     along = total(total(pattern[_i, _j] * SUPERVISED_GRADIENT, _j), _i)
     rules = (*part.setting.rules, *_unfold_weight, definition_rule(centring), definition_rule(gradient_moment))
-    return supervised_slope().rewrite(along, *rules).coefficient(part.statement, _i, _j, definition_rule(centring))
+    return supervised_slope().rewrite(along, *rules).coefficient(part.statement, _i, _j)
 
 
 def _derive_product(part: Part) -> Derivation:
@@ -63,14 +63,18 @@ def _derive_product(part: Part) -> Derivation:
     return Derivation(product, note="product of the two gradients above").rewrite(part.statement, *_unfold_moment)
 
 
-def _derive_algebra(part: Part) -> Derivation:
-    return Derivation(part.left, note="left side").rewrite(part.statement, *_unfold_moment, *part.rules)
+def _derive_row_sums(part: Part) -> Derivation:
+    return Derivation(part.left, note="left side").rewrite(part.statement, *_unfold_moment)
+
+
+def _derive_complement(part: Part) -> Derivation:
+    return Derivation(part.left, note="left side").rewrite(part.statement, *part.rules)
 
 
 def _derive_own_blind_set(part: Part) -> Derivation:
     chain = _derive_along(part)
     halves = -total(total(symmetric_part[_i, _j] * second_moment[_i, _j], _j), _i) / (2 * length**2)
-    unfold = (definition_rule(symmetric_part), definition_rule(centred_pattern), *_unfold_moment)
+    unfold = (definition_rule(symmetric_part), definition_rule(centred_pattern), definition_rule(centred_moment))
     chain.rewrite(halves, *unfold, note="J moves to the other factor, and C is symmetric")
     return chain.rewrite(part.statement, *part.rules, definition_rule(second_moment), unit_length)
 
@@ -105,11 +109,11 @@ CLAIM = Claim(
         ),
         _product(SETTING),
         Part(
-            "row sums", Quantity.ALGEBRAIC, sp.S.Zero, _derive_algebra, SETTING, free=(_i,),
+            "row sums", Quantity.ALGEBRAIC, sp.S.Zero, _derive_row_sums, SETTING, free=(_i,),
             left=total(centred_moment[_i, _j], _j),
         ),
         Part(
-            "complement", Quantity.ALGEBRAIC, sp.S.Zero, _derive_algebra, SETTING, (zero_column_sums,),
+            "complement", Quantity.ALGEBRAIC, sp.S.Zero, _derive_complement, SETTING, (zero_column_sums,),
             left=total(total(pattern[_i, _j] * SUPERVISED_GRADIENT, _j), _i),
         ),
         Part(

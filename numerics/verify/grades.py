@@ -1,0 +1,249 @@
+"""The seven required grades, each from its own route to one evidence record.
+
+Whatever goes wrong inside a route is a failure of that grade, with the error in its summary: a check that crashed has
+not passed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+from numerics.errors import InputError
+from numerics.gradcheck import SlopeCheck, SlopeOutcome, differentiate
+from numerics.instances import Instance, random_instance
+from numerics.real import exact_instance, float_instance
+from numerics.refutation import refute
+from numerics.routes.autodiff import Deviation, deviation
+from numerics.routes.enclosure import BITS, enclose
+from numerics.routes.replay import PRIME, false_pass_bound, replay, residue_instance
+from numerics.routes.sampling import VACUOUS_SHARE, sample
+from numerics.routes.slope import scalar_function, slope_check_with_control
+from numerics.verify.plan import Plan
+from numerics.verify.records import Evidence, Grade, Status
+from theory.claim import Claim, Part, Quantity
+from theory.derivation import Move
+from theory.identities import check as identity_residue
+from theory.identities import identities
+from theory.printing import tidy
+
+#: Quantities that do not involve the tokens, or that are no derivative of a loss: not run on real sequences.
+_NOT_ON_REAL = (Quantity.ATTENTION_SLOPE, Quantity.TOKEN_INFLUENCE, Quantity.POOLED_SLOPE, Quantity.ALGEBRAIC)
+
+
+def run_grade(claim: Claim, grade: Grade, plan: Plan) -> Evidence:
+    """Evidence of one grade for one claim."""
+    if grade.value in claim.exempt:
+        return Evidence(grade, Status.EXEMPT, 0.0, claim.exempt[grade.value])
+    began = time.perf_counter()
+    try:
+        status, summary, numbers = _GRADES[grade](claim, plan)
+    except InputError:
+        raise
+    except Exception as error:  # a crash of a route is evidence against it, never for it
+        status, summary, numbers = Status.FAILED, f"{type(error).__name__}: {error}", {}
+    return Evidence(grade, status, time.perf_counter() - began, summary, numbers)
+
+
+_Outcome = tuple[Status, str, dict[str, Any]]
+
+
+def _derived(claim: Claim, plan: Plan) -> _Outcome:
+    rows, rules = [], set()
+    for part in claim.parts:
+        chain = part.derivation()
+        if chain.steps[0].move is not Move.DEFINITION or chain.expression != tidy(part.statement):
+            return Status.FAILED, f"{part.label}: the chain does not run from the definition to the statement", {}
+        rules |= {rule for step in chain.steps for rule in step.rules}
+        rows.append({"part": part.label, "steps": len(chain.steps), "seconds": round(chain.seconds, 4)})
+    steps = sum(row["steps"] for row in rows)
+    summary = f"{len(rows)} equations for symbolic L and d in {steps} steps"
+    return Status.PASSED, summary, {"checks": rows, "rules used": sorted(rules)}
+
+
+def _replayed(claim: Claim, plan: Plan) -> _Outcome:
+    rows, worst = [], 0.0
+    for part in claim.parts:
+        chain = part.derivation()
+        instances = list(_residue_instances(claim, part, plan))
+        for name, instance in instances:
+            failure = replay(chain, part, instance)
+            if failure is not None:
+                where = f"line {failure.line} ({failure.rule}) at L={failure.token_count}, d={failure.token_width}"
+                return Status.FAILED, f"{part.label}: {where}, {name}", {}
+        bound = false_pass_bound(chain, plan.trials)
+        worst = max(worst, bound)
+        rows.append({"part": part.label, "lines": len(chain.steps), "trials": len(instances), "error bound": bound})
+    summary = f"every line holds at {plan.trials} random points modulo {PRIME}; a false one passes with probability ≤ {worst:.0e}"
+    return Status.PASSED, summary, {"prime": PRIME, "checks": rows}
+
+
+def _residue_instances(claim: Claim, part: Part, plan: Plan) -> Iterator[tuple[str, Instance]]:
+    rng = plan.generator(claim.id, part.label, "replay")
+    for trial in range(plan.trials):
+        count = claim.least_length + trial % 4
+        yield "random residues", residue_instance(part, count, 1 + trial % 3, 1 + trial % 2, rng)
+    if _exact_on_real(claim, part, plan):
+        yield plan.data.name, exact_instance(part, plan.data)  # type: ignore[union-attr,arg-type]
+
+
+def _exact_on_real(claim: Claim, part: Part, plan: Plan) -> bool:
+    return plan.data is not None and claim.id in plan.exact_on_real and part.quantity not in _NOT_ON_REAL
+
+
+def _measured_parts(claim: Claim) -> list[Part]:
+    return [part for part in claim.parts if part.quantity is not Quantity.ALGEBRAIC]
+
+
+def _random_instances(claim: Claim, part: Part, plan: Plan, route: str) -> Iterator[tuple[str, Instance]]:
+    rng = plan.generator(claim.id, part.label, route)
+    for trial in range(plan.instances):
+        count = claim.least_length + 2 * trial
+        yield "random", random_instance(part, count, 1 + trial % 3, 1 + trial % 3, rng)
+
+
+def _float_instances(claim: Claim, part: Part, plan: Plan, route: str) -> Iterator[tuple[str, Instance]]:
+    yield from _random_instances(claim, part, plan, route)
+    if plan.data is not None and part.quantity not in _NOT_ON_REAL and not part.witness:
+        yield plan.data.name, float_instance(part, plan.data, plan.real)
+
+
+def _sizes(part: Part, name: str, instance: Instance) -> dict[str, Any]:
+    return {"part": part.label, "tokens": name, "L": instance.token_count, "d": instance.token_width}
+
+
+def _enclosed(claim: Claim, plan: Plan) -> _Outcome:
+    rows, widest = [], 0.0
+    for part in _measured_parts(claim):
+        instances = list(_random_instances(claim, part, plan, "enclose"))
+        if _exact_on_real(claim, part, plan):
+            instances.append((plan.data.name, exact_instance(part, plan.data)))  # type: ignore[union-attr,arg-type]
+        for name, instance in instances:
+            ball = enclose(part, instance)
+            row = {**_sizes(part, name, instance), "radius": ball.radius}
+            rows.append(row)
+            widest = max(widest, ball.radius)
+            if not ball.meets:
+                return Status.FAILED, f"{part.label}: the balls are {ball.gap:.3g} apart ({name})", {"checks": rows}
+            if not ball.narrow:
+                return Status.INCONCLUSIVE, f"{part.label}: radius {ball.radius:.1e} is too wide", {"checks": rows}
+    return Status.PASSED, f"balls of radius ≤ {widest:.0e} meet at {BITS} bits", {"bits": BITS, "checks": rows}
+
+
+def _differentiated(claim: Claim, plan: Plan) -> _Outcome:
+    rows, worst = [], 0.0
+    for part in _measured_parts(claim):
+        for name, instance in _float_instances(claim, part, plan, "differentiate"):
+            found = deviation(part, instance)
+            rows.append({**_sizes(part, name, instance), **_deviation_row(found)})
+            worst = max(worst, max(found.reverse, found.forward) / found.tolerance if found.tolerance else 0.0)
+            if not found.within:
+                return Status.FAILED, f"{part.label}: {_deviation_text(found)} ({name})", {"checks": rows}
+    return Status.PASSED, f"reverse and forward mode agree within {worst:.0e} of the tolerance", {"checks": rows}
+
+
+def _deviation_row(found: Deviation) -> dict[str, float]:
+    return {
+        "claimed size": found.size, "reverse": found.reverse, "forward": found.forward, "tolerance": found.tolerance,
+    }  # fmt: skip
+
+
+def _deviation_text(found: Deviation) -> str:
+    return f"deviation {max(found.reverse, found.forward):.3g} above the tolerance {found.tolerance:.2g}"
+
+
+def _sloped(claim: Claim, plan: Plan) -> _Outcome:
+    tests, sweeps, unclear = [], [], ""
+    for part in _measured_parts(claim):
+        rng = plan.generator(claim.id, part.label, "slope functional")
+        for name, instance in _float_instances(claim, part, plan, "slope"):
+            check, control = slope_check_with_control(part, instance, rng)
+            title = f"{part.label}, L={instance.token_count}, {name}"
+            tests.append(_slope_row(title, check))
+            if check.outcome is SlopeOutcome.FAIL:
+                return Status.FAILED, f"{title}: {check.reason}", {"slope_tests": tests}
+            if check.outcome is SlopeOutcome.INCONCLUSIVE:
+                unclear = unclear or f"{title}: {check.reason}"
+            if control.outcome is not SlopeOutcome.FAIL:
+                unclear = unclear or f"{title}: the control with a wrong slope was not rejected ({control.reason})"
+        sweeps.append(_sweep(part, instance, plan))
+    numbers = {"slope_tests": tests, "step_sweeps": sweeps}
+    if unclear:
+        return Status.INCONCLUSIVE, unclear, numbers
+    orders = [t["observed_order"] for t in tests if t["observed_order"] is not None]
+    least = f"{min(orders):.2f}" if orders else "exact"
+    summary = f"{len(tests)} remainders fall with order ≥ {least}; as many wrong slopes were rejected"
+    return Status.PASSED, summary, numbers
+
+
+def _slope_row(title: str, check: SlopeCheck) -> dict[str, Any]:
+    return {
+        "name": title, "claimed": check.claimed, "estimated": check.estimated, "error": check.estimated_error,
+        "observed_order": check.observed_order, "expected_order": 2, "outcome": str(check.outcome),
+        "reason": check.reason, "steps": list(check.steps), "remainders": list(check.remainders),
+        "changes": list(check.remainders0), "floor": list(check.floor),
+    }  # fmt: skip
+
+
+def _sweep(part: Part, instance: Instance, plan: Plan) -> dict[str, Any]:
+    function, claimed, scale = scalar_function(part, instance, plan.generator(part.label, "sweep"))
+    estimate = differentiate(function, scale=scale)
+    errors = [abs(d - claimed) for d in estimate.sweep.differences]
+    return {"name": part.label, "steps": list(estimate.sweep.steps), "errors": errors}
+
+
+def _sampled(claim: Claim, plan: Plan) -> _Outcome:
+    rows = []
+    for part in _measured_parts(claim):
+        result = sample(part, least_length=claim.least_length, examples=plan.examples, number=plan.seed)
+        rows.append(
+            {"part": part.label, "examples": result.examples, "non-vacuous": round(result.share, 3), "worst": result.worst}
+        )  # fmt: skip
+        numbers = {"seed": plan.seed, "vacuous below": VACUOUS_SHARE, "checks": rows}
+        if result.falsified:
+            return Status.FAILED, f"{part.label}: {result.falsified}", numbers
+        if not result.passed:
+            return Status.FAILED, f"{part.label}: only {result.share:.0%} of the examples are non-vacuous", numbers
+    share = min(row["non-vacuous"] for row in rows)
+    total = sum(row["examples"] for row in rows)
+    return Status.PASSED, f"{total} examples agree, at least {share:.0%} of each kind non-vacuous", numbers
+
+
+def _refuted(claim: Claim, plan: Plan) -> _Outcome:
+    rows, problems = [], []
+    for variant in claim.false_variants:
+        result = refute(variant)
+        found = result.counterexample.record() if result.counterexample else None
+        for rejection in result.rejections:
+            rows.append(
+                {
+                    "variant": variant.id, "sentence": variant.sentence, "latex": variant.part.latex,
+                    "route": str(rejection.route), "status": "passed" if rejection.rejected else "failed",
+                    "counterexample": found, "detail": rejection.detail,
+                }
+            )  # fmt: skip
+            if not rejection.rejected:
+                problems.append(f"“{variant.id}” was not rejected by the route {rejection.route}: {rejection.detail}")
+    wrong = [i.name for i in identities() if not identity_residue(i).is_zero]
+    problems += [f"the true identity “{name}” does not reduce to 0" for name in wrong]
+    numbers = {"rows": rows, "true identities": len(identities()), "reduced to 0": len(identities()) - len(wrong)}
+    if problems:
+        return Status.FAILED, "; ".join(problems[:3]), numbers
+    count = len(claim.false_variants)
+    if not count:
+        return Status.FAILED, "the claim lists no false variant, so that nothing shows that it could fail", numbers
+    return Status.PASSED, f"{count} false variants rejected by {len(rows)} routes at found counterexamples", numbers
+
+
+_GRADES: dict[Grade, Callable[[Claim, Plan], _Outcome]] = {
+    Grade.DERIVED: _derived,
+    Grade.REPLAYED: _replayed,
+    Grade.ENCLOSED: _enclosed,
+    Grade.DIFFERENTIATED: _differentiated,
+    Grade.SLOPED: _sloped,
+    Grade.SAMPLED: _sampled,
+    Grade.REFUTED: _refuted,
+}
+
