@@ -6,6 +6,7 @@ every basis pattern, so that no hypothesis is typed a second time here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -52,7 +53,7 @@ def null_space(constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.
     rows = constraint_matrix(constraints, mask, pooling) or [[Fraction(0)] * count**2]
     integer_rows = []
     for row in rows:
-        scale = int(np.lcm.reduce([value.denominator for value in row]))
+        scale = math.lcm(*(value.denominator for value in row))
         integer_rows.append([int(value * scale) for value in row])
     reduced, denominator, rank = flint.fmpz_mat(integer_rows).rref()
     table = [[int(v) for v in line] for line in reduced.tolist()][:rank]
@@ -63,7 +64,7 @@ def null_space(constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.
         vector[free] = int(denominator)
         for line, pivot in zip(table, pivots, strict=True):
             vector[pivot] = -line[free]
-        divisor = int(np.gcd.reduce(vector))
+        divisor = math.gcd(*vector)
         sign = 1 if int(denominator) > 0 else -1
         basis.append([sign * v // divisor for v in vector])
     return np.array(basis, dtype=object).reshape(len(basis), count, count)

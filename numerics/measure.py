@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from numerics.numbers import FLOATS, Numbers, coefficient, path_parameter, scala
 from numerics.rings import elementwise
 from theory.claim import Quantity
 
-_ORDER = {Quantity.SUPERVISED_CURVATURE: 2}
+#: The two gradients in the scores.
+GRADIENTS = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
 
 
 class Setup:
@@ -50,21 +52,41 @@ class Setup:
         return definition.supervised_loss(attention, self.tokens, self.sample_weights, self.pooling, self.loss)
 
 
+def series_order(quantity: Quantity) -> int:
+    """Which coefficient of the series holds a quantity: 2 for a curvature, else 1."""
+    return 2 if quantity is Quantity.SUPERVISED_CURVATURE else 1
+
+
+class SeriesMeasurement:
+    """Quantities of one instance from power series in alpha; attention along the pattern is computed once."""
+
+    def __init__(self, instance: Instance, numbers: Numbers, *, order: int = 1, bits: int = 256) -> None:
+        self._order, self._bits = order, bits
+        with working(bits=bits, order=order + 1):
+            self._setup, self._step = Setup(instance, numbers), path_parameter(numbers)
+
+    @cached_property
+    def _attention(self) -> Any:
+        return self._setup.attention(self._step, self._setup.pattern)
+
+    def quantity(self, quantity: Quantity) -> np.ndarray:
+        """The quantity, an object array of exact numbers or balls."""
+        order = series_order(quantity)
+        if order > self._order:
+            raise ValueError(f"the quantity {quantity} needs series of order {order}, got {self._order}")
+        with working(bits=self._bits, order=self._order + 1):
+            if quantity is Quantity.GRADIENT_PRODUCT:
+                left, right = (_series_gradient(self._setup, self._step, q) for q in GRADIENTS)
+                return scalar_array((left * right).sum())
+            if quantity in GRADIENTS:
+                return _series_gradient(self._setup, self._step, quantity)
+            value = self._setup.value(quantity, self._attention)
+            return elementwise(lambda c: c * math.factorial(order), coefficient(value, order))
+
+
 def by_series(instance: Instance, quantity: Quantity, numbers: Numbers, bits: int = 256) -> np.ndarray:
-    """The quantity from power series in alpha: an object array of exact numbers or balls."""
-    order = _ORDER.get(quantity, 1)
-    with working(bits=bits, order=order + 1):
-        setup, step = Setup(instance, numbers), path_parameter(numbers)
-        if quantity is Quantity.GRADIENT_PRODUCT:
-            gradients = [
-                _series_gradient(setup, step, q)
-                for q in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
-            ]
-            return scalar_array((gradients[0] * gradients[1]).sum())
-        if quantity in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT):
-            return _series_gradient(setup, step, quantity)
-        value = setup.value(quantity, setup.attention(step, setup.pattern))
-        return elementwise(lambda c: c * math.factorial(order), coefficient(value, order))
+    """One quantity from power series in alpha: an object array of exact numbers or balls."""
+    return SeriesMeasurement(instance, numbers, order=series_order(quantity), bits=bits).quantity(quantity)
 
 
 def _series_gradient(setup: Setup, step: np.ndarray, quantity: Quantity) -> np.ndarray:
@@ -93,7 +115,7 @@ def by_reverse_mode(instance: Instance, quantity: Quantity) -> np.ndarray:
     if quantity is Quantity.GRADIENT_PRODUCT:
         left = by_reverse_mode(instance, Quantity.SUPERVISED_GRADIENT)
         return np.asarray((left * by_reverse_mode(instance, Quantity.RECONSTRUCTION_GRADIENT)).sum())
-    if quantity in (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT):
+    if quantity in GRADIENTS:
         scores = torch.zeros_like(setup.pattern, requires_grad=True)
         (gradient,) = torch.autograd.grad(_of_scores(setup, quantity)(scores), scores)
         return gradient.numpy()

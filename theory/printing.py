@@ -126,6 +126,7 @@ class _Text(_Ordered, StrPrinter):
                 below.append(factor.base**-factor.exp)
             else:
                 above.append(factor)
+        above.sort(key=lambda factor: isinstance(factor, sp.Add))
         last = next((f for f in reversed(above) if isinstance(f, sp.Sum)), None)
         if last is None:
             return self._fraction(above, below)
@@ -163,7 +164,7 @@ def text(expression: sp.Expr) -> str:
     >>> from theory.sums import length, total
     >>> i, j = Index("i", POSITIONS), Index("j", POSITIONS)
     >>> pattern = Tensor("Δ", (POSITIONS, POSITIONS))
-    >>> text(-total(pattern[i, j] ** 2, i, j) / length**2 + pattern[i, i])
+    >>> text(-total(pattern[i, j] ** 2, j, i) / length**2 + pattern[i, i])
     'Δ[i,i] − (1/L²)·Σ_{j,k} Δ[j,k]²'
     """
     return str(_Text().doprint(tidy(expression)))

@@ -8,14 +8,11 @@ import numpy as np
 
 from numerics.evaluate import SAMPLE
 from numerics.instances import Instance
-from numerics.measure import by_forward_mode, by_reverse_mode, loss_gradients, slope_along
+from numerics.measure import GRADIENTS, by_forward_mode, by_reverse_mode, loss_gradients, slope_along
 from numerics.rings import Floats
 from numerics.tolerance import slope_scale, tolerance
 from theory import objects
 from theory.claim import Part, Quantity
-
-
-_GRADIENTS = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ def deviation(part: Part, instance: Instance) -> Deviation:
     """Differentiate the definition both ways and compare with the claimed value."""
     claimed = claimed_value(part, instance)
     reverse = by_reverse_mode(instance, part.quantity)
-    if part.quantity in _GRADIENTS:
+    if part.quantity in GRADIENTS:
         direction = np.random.default_rng(0).standard_normal(claimed.shape)
         slope = slope_along(instance, part.quantity, direction)
         forward = abs(slope - float((claimed * direction).sum())) / float(np.abs(direction).sum())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from numerics.instances import Instance
-from numerics.measure import by_series
+from numerics.measure import SeriesMeasurement, series_order
 from numerics.numbers import BALLS, working
 from numerics.rings import Balls
 from numerics.tolerance import slope_scale
@@ -31,13 +31,17 @@ class Enclosure:
     narrow: bool
 
 
-def enclose(part: Part, instance: Instance, bits: int = BITS) -> Enclosure:
+def enclose(
+    part: Part, instance: Instance, bits: int = BITS, measurement: SeriesMeasurement | None = None
+) -> Enclosure:
     """Compare the quantity with the claimed value by ball arithmetic.
 
     ``narrow`` demands a radius below ``2^(-bits/2)`` of the size of the terms: half the digits may be lost to
-    cancellation and dependency, an enclosure wider than that says too little.
+    cancellation and dependency, an enclosure wider than that says too little.  ``measurement`` may be shared by parts
+    that have the instance in common.
     """
-    measured = by_series(instance, part.quantity, BALLS, bits)
+    held = measurement or SeriesMeasurement(instance, BALLS, order=series_order(part.quantity), bits=bits)
+    measured = held.quantity(part.quantity)
     with working(bits=bits):
         claimed = np.broadcast_to(instance.environment(Balls()).evaluate(part.statement, part.free), measured.shape)
         pairs = list(zip(measured.ravel(), claimed.ravel(), strict=True))

@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from numerics.instances import Instance
-from numerics.measure import by_reverse_mode
+from numerics.measure import GRADIENTS, by_reverse_mode
 from numerics.routes.autodiff import Deviation, deviation
 from numerics.strategies import instances
 from numerics.tolerance import slope_scale
@@ -92,14 +92,12 @@ def _informative(part: Part, instance: Instance, found: Deviation, draw: int) ->
     if part.statement != 0:
         return found.size > VACUOUS_SHARE * found.scale
     if part.quantity is Quantity.GRADIENT_PRODUCT:
-        norms = [np.linalg.norm(by_reverse_mode(instance, q)) for q in _BOTH]
+        norms = [np.linalg.norm(by_reverse_mode(instance, q)) for q in GRADIENTS]
         return bool(norms[0] * norms[1] > VACUOUS_SHARE * found.scale)
     off = replace(instance, pattern=np.random.default_rng(draw).integers(-6, 7, instance.mask.shape))
     slope = float(np.abs(by_reverse_mode(off, part.quantity)).max())
     return slope > VACUOUS_SHARE * slope_scale(off, part.quantity)
 
-
-_BOTH = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
 
 
 def _describe(instance: Instance, found: Deviation) -> str:

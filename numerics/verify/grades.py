@@ -14,6 +14,8 @@ from typing import Any
 from numerics.errors import InputError
 from numerics.gradcheck import SlopeCheck, SlopeOutcome, differentiate
 from numerics.instances import Instance, random_instance
+from numerics.measure import SeriesMeasurement
+from numerics.numbers import BALLS
 from numerics.real import exact_instance, float_instance
 from numerics.refutation import refute
 from numerics.routes.autodiff import Deviation, deviation
@@ -116,12 +118,17 @@ def _sizes(part: Part, name: str, instance: Instance) -> dict[str, Any]:
 
 def _enclosed(claim: Claim, plan: Plan) -> _Outcome:
     rows, widest = [], 0.0
+    shared: tuple[Instance, SeriesMeasurement] | None = None
     for part in _measured_parts(claim):
-        instances = list(_random_instances(claim, part, plan, "enclose"))
-        if _exact_on_real(claim, part, plan):
-            instances.append((plan.data.name, exact_instance(part, plan.data)))  # type: ignore[union-attr,arg-type]
-        for name, instance in instances:
-            ball = enclose(part, instance)
+        work = [(name, instance, None) for name, instance in _random_instances(claim, part, plan, "enclose")]
+        if plan.data is not None and _exact_on_real(claim, part, plan):
+            # Both halves of the paper's statements speak of one instance: its attention is computed once.
+            if shared is None:
+                instance = exact_instance(part, plan.data)
+                shared = instance, SeriesMeasurement(instance, BALLS, bits=BITS)
+            work.append((plan.data.name, *shared))  # type: ignore[arg-type]
+        for name, instance, measurement in work:
+            ball = enclose(part, instance, BITS, measurement)
             row = {**_sizes(part, name, instance), "radius": ball.radius}
             rows.append(row)
             widest = max(widest, ball.radius)

@@ -59,7 +59,7 @@ def value(expression, model, names=None, sample=None):
         return Fraction(model.token_count)
     if expression == width:
         return Fraction(model.token_width)
-    exact = sp.Rational(expression)
+    exact = expression if expression.is_Rational else sp.Rational(expression)
     return Fraction(int(exact.p), int(exact.q))
 
 
@@ -198,7 +198,7 @@ def _pattern(hypotheses, model, rng):
 
 def _null_space(rows, width_):
     """A basis of the vectors that every row annihilates, by Gauss–Jordan elimination."""
-    pivots = []
+    pivots: list[int] = []
     for column in range(width_):
         rank = len(pivots)
         found = next((n for n in range(rank, len(rows)) if rows[n][column]), None)

@@ -23,13 +23,18 @@ from theory.printing import text, tidy
 from theory.softmax import LEMMAS
 from theory.sums import Entry, Index, residue
 
-PARTS = [pytest.param(part, id=f"{claim.id}: {part.label}") for claim in claims() for part in claim.parts]
-FALSE = [pytest.param(v.part, id=f"{claim.id}: {v.id}") for claim in claims() for v in claim.false_variants]
+PARTS: dict[str, Part] = {f"{claim.id}: {part.label}": part for claim in claims() for part in claim.parts}
+FALSE: dict[str, Part] = {f"{claim.id}: {v.id}": v.part for claim in claims() for v in claim.false_variants}
+
+
+def every_part(parts=PARTS):
+    return pytest.mark.parametrize("part", parts.values(), ids=parts.keys())
+
 
 # --- from the definition to the statement ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", PARTS)
+@every_part()
 def test_a_derivation_ends_exactly_at_the_statement(part):
     chain = part.derivation()
     assert chain.expression == tidy(part.statement)
@@ -48,7 +53,7 @@ FIRST_LINES = {
 }
 
 
-@pytest.mark.parametrize("part", PARTS)
+@every_part()
 def test_a_derivation_starts_at_the_definition(part):
     chain = part.derivation()
     first = text(chain.steps[0].expression)
@@ -101,7 +106,7 @@ def test_a_statement_line_is_not_written_into_a_shared_lemma():
     assert len(part.derive(part).steps) == before
 
 
-@pytest.mark.parametrize("part", FALSE)
+@every_part(FALSE)
 def test_a_false_variant_has_no_derivation(part):
     with pytest.raises(ValueError, match=r"."):
         part.derivation()
@@ -122,7 +127,8 @@ def test_identifiers_and_labels_are_unique_and_every_dependency_is_known():
 
 def test_claims_come_before_what_rests_on_them():
     """Dependencies form no circle."""
-    rests_on = {made.id: set(made.depends_on) for made in (*claims(), *lemmas())}
+    rests_on = {claim.id: set(claim.depends_on) for claim in claims()}
+    rests_on |= {lemma.id: set(lemma.depends_on) for lemma in lemmas()}
     while rests_on:
         ready = {name for name, needs in rests_on.items() if not needs & rests_on.keys()}
         assert ready, rests_on
@@ -159,7 +165,7 @@ def differ(left, right, part, models):
     return False
 
 
-@pytest.mark.parametrize("part", PARTS)
+@every_part()
 def test_mutated_statements_are_refused(part):
     models = instances(part)
     refused = 0
@@ -176,10 +182,10 @@ def test_mutated_statements_are_refused(part):
     assert refused >= (0 if part.statement == 0 else 4)
 
 
-ZERO_PARTS = [p for p in PARTS if p.values[0].statement == 0]
+ZERO_PARTS = {name: part for name, part in PARTS.items() if part.statement == 0}
 
 
-@pytest.mark.parametrize("part", ZERO_PARTS)
+@every_part(ZERO_PARTS)
 def test_what_is_not_zero_is_not_derived_to_be_zero(part):
     """The terms of a line that vanishes as a whole, one at a time and with another sign, are not zero."""
     line = part.derivation().steps[-2].expression
@@ -194,13 +200,13 @@ def test_what_is_not_zero_is_not_derived_to_be_zero(part):
     assert checked or isinstance(line, Entry)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@every_part()
 def test_the_statement_has_the_value_of_the_general_formula(part):
     """Independent of every derivation but that of G1: both sides by loops, at instances of setting and hypotheses."""
     assert not differ(true_value(part), part.statement, part, instances(part))
 
 
-@pytest.mark.parametrize("part", PARTS)
+@every_part()
 def test_a_part_in_another_setting_is_refused_where_it_is_false(part):
     checked = 0
     for mask, pooling in product(MaskKind, PoolingKind):
@@ -213,7 +219,7 @@ def test_a_part_in_another_setting_is_refused_where_it_is_false(part):
     assert checked or part.setting == Setting() or part.quantity is Quantity.ALGEBRAIC
 
 
-@pytest.mark.parametrize("part", [p for p in PARTS if p.values[0].hypotheses or p.values[0].witness])
+@every_part({name: part for name, part in PARTS.items() if part.hypotheses or part.witness})
 def test_no_hypothesis_and_no_witness_law_can_be_dropped_or_exchanged(part):
     changed = [replace(part, hypotheses=(zero_row_sums,))] if part.hypotheses else []
     changed += [
@@ -253,7 +259,7 @@ def recorded():
         for make in LEMMAS:
             make.cache_clear()
         chains = {f"lemma {lemma.id}": lemma.derivation for lemma in lemmas()}
-        chains |= {f"{claim.id}: {p.label}": p.derivation() for claim in claims() for p in claim.parts}
+        chains |= {name: part.derivation() for name, part in PARTS.items()}
         made = {name: (chain.start, list(chain.calls)) for name, chain in chains.items() if hasattr(chain, "calls")}
     for make in LEMMAS:
         make.cache_clear()
@@ -282,7 +288,7 @@ def lines(chain):
     return [step.expression for step in chain.steps]
 
 
-NAMES = [f"lemma {lemma.id}" for lemma in lemmas()] + [f"{c.id}: {p.label}" for c in claims() for p in c.parts]
+NAMES = [f"lemma {lemma.id}" for lemma in lemmas()] + [*PARTS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -343,10 +349,10 @@ def test_a_wrong_lemma_is_noticed(name, recorded):
                 assert chain.expression != end.expression
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith("lemma")])
+@pytest.mark.parametrize("name", PARTS)
 def test_a_wrong_line_in_the_middle_is_noticed(name, recorded):
     start, calls = recorded[name]
-    part = next(p.values[0] for p in PARTS if p.id == name)
+    part = PARTS[name]
     for n, call in enumerate(calls):
         if call.method != "rewrite":
             continue

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import theory.__main__ as door
 from theory import claims, lemmas
 from theory.identities import identities
 from theory.printing import text
-from theory.sums import index
+from theory.sums import length
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -29,16 +30,8 @@ def words(output):
 
 def shell(command):
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    return subprocess.run(
-        command,
-        shell=True,
-        cwd=CHECKOUT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
+    options = {"capture_output": True, "text": True, "encoding": "utf-8", "check": False}
+    return subprocess.run(command, shell=True, cwd=CHECKOUT, env=environment, **options)
 
 
 def test_list_shows_every_claim_and_lemma_with_its_sentence(capsys):
@@ -109,8 +102,7 @@ def test_identities_lists_all_with_residue_zero(capsys):
 
 def test_a_false_identity_is_counted_and_fails(capsys, monkeypatch):
     (good, *rest) = identities()
-    i = index("i", door.MaskKind and __import__("theory.sums", fromlist=["POSITIONS"]).POSITIONS)
-    bad = type(good)("planted", good.left, good.right + i.range.size, (), "False.")
+    bad = replace(good, name="planted", right=good.right + length)
     monkeypatch.setattr(door, "identities", lambda: (bad, *rest))
     code, out, _ = run(capsys, "identities")
     assert code == 1

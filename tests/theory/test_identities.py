@@ -164,7 +164,7 @@ def test_mutants_of_an_identity_that_fail_in_numbers_leave_a_residue(identity):
             continue
         kept += 1
         assert not check(changed).is_zero, (kind, changed)
-    assert kept
+    assert kept or identity.right == 0
 
 
 def test_every_object_of_section_5_stands_in_some_identity():

@@ -166,18 +166,14 @@ def test_text_of_familiar_formulas():
 @given(expressions())
 def test_tidy_names_are_customary_and_differ_from_the_free_ones(expression):
     free = {n.name for n in free_indices(expression)}
-    bound = {
-        limit[0].name
-        for node in sp.preorder_traversal(tidy(expression))
-        if isinstance(node, sp.Sum)
-        for limit in node.limits
-    }
+    sums = [node for node in sp.preorder_traversal(tidy(expression)) if isinstance(node, sp.Sum)]
+    bound = {limit[0].name for node in sums for limit in node.limits}
     assert not bound & free
     assert all(re.fullmatch(r"[a-z](_\d)?", name) for name in bound)
 
 
 def test_letters_do_not_run_out():
-    taken = set()
+    taken: set[str] = set()
     for _ in range(40):
         taken.add(free_letter(POSITIONS, taken).name)
     assert len(taken) == 40

@@ -192,7 +192,7 @@ def test_a_sum_rule_states_row_or_column_sums():
 
 
 def test_only_rules_that_fired_are_reported():
-    used = set()
+    used: set[str] = set()
     normal_form(total(objects.mask[i, k], k), [count_keys, UNFOLD], used)
     assert used == {"Σ m = n"}
     assert rule_names([count_keys, UNFOLD, count_keys]) == ["Σ m = n", "definition of Δ̄"]
