@@ -13,6 +13,7 @@ from typing import Any
 
 import flint
 import numpy as np
+from jaxtyping import Bool, Shaped
 
 from numerics.evaluate import BATCH, Environment
 from numerics.rings import Rationals, to_fraction
@@ -20,7 +21,9 @@ from theory import objects
 from theory.claim import Constraint
 
 
-def constraint_matrix(constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.ndarray) -> list[list[Fraction]]:
+def constraint_matrix(
+    constraints: Sequence[Constraint], mask: Bool[np.ndarray, "L L"], pooling: Shaped[np.ndarray, " L"]
+) -> list[list[Fraction]]:
     """Rows: one linear equation each; columns: entries of the pattern, row by row."""
     count = len(mask)
     ring = Rationals()
@@ -41,7 +44,9 @@ def constraint_matrix(constraints: Sequence[Constraint], mask: np.ndarray, pooli
     return rows
 
 
-def null_space(constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.ndarray) -> np.ndarray:
+def null_space(
+    constraints: Sequence[Constraint], mask: Bool[np.ndarray, "L L"], pooling: Shaped[np.ndarray, " L"]
+) -> Shaped[np.ndarray, "basis L L"]:
     """Integer basis of the patterns that satisfy all constraints: an array basis x L x L of Python integers.
 
     >>> from theory.hypotheses import zero_column_sums
@@ -76,7 +81,9 @@ def centre_rows(pattern: Any, mask: Any) -> Any:
     return (kept - (kept.sum(1) / mask.sum(1))[:, None]) * mask
 
 
-def project_onto_blind_set(pattern: np.ndarray, mask: np.ndarray, pooling: np.ndarray) -> np.ndarray:
+def project_onto_blind_set(
+    pattern: Shaped[np.ndarray, "L L"], mask: Bool[np.ndarray, "L L"], pooling: Shaped[np.ndarray, " L"]
+) -> Shaped[np.ndarray, "L L"]:
     """Exact Frobenius projection of a pattern onto the blind patterns of a mask and pooling.
 
     The blind patterns supported on the mask have zero row sums and ``sum_i (omega_i / n_i) Gamma_ij = 0``.  The

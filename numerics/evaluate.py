@@ -318,8 +318,7 @@ class Environment:
 def _aligned(dims: tuple[str, ...], array: np.ndarray, wanted: tuple[str, ...]) -> np.ndarray:
     """Transpose and insert unit axes so that the axes are ``wanted``."""
     order = [dims.index(d) for d in wanted if d in dims]
-    shaped = np.transpose(array, order)
-    return shaped[tuple(slice(None) if d in dims else np.newaxis for d in wanted)]
+    return np.expand_dims(np.transpose(array, order), tuple(n for n, d in enumerate(wanted) if d not in dims))
 
 
 def _grouped(dims: tuple[str, ...], array: np.ndarray, *groups: tuple[str, ...]) -> np.ndarray:

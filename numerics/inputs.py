@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib.cbook
 import numpy as np
+from jaxtyping import Float64, Int64
 from PIL import Image
 
 from numerics.errors import InputError
@@ -22,11 +23,11 @@ MOST_CLASSES = 1000
 
 @dataclass(frozen=True)
 class TokenData:
-    """Sequences with labels. Shapes: tokens N x L x d, float64; labels N, integers 0..classes-1."""
+    """Sequences with labels 0..classes-1."""
 
     name: str
-    tokens: np.ndarray
-    labels: np.ndarray
+    tokens: Float64[np.ndarray, "N L d"]
+    labels: Int64[np.ndarray, " N"]
 
     @property
     def classes(self) -> int:

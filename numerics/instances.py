@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Shaped
 
 from numerics.blind_set import null_space
 from numerics.evaluate import SAMPLE, Environment
@@ -24,20 +25,19 @@ from theory.sums import Tensor
 
 @dataclass(frozen=True)
 class Instance:
-    """One finite instance.
+    """One finite instance: L positions, N samples, d features; pooling and sample weights sum to one.
 
-    Shapes: pattern, mask L x L; pooling L; tokens N x L x d; sample_weights N (they sum to one); unit_feature d;
-    profile L.  Arrays hold exact numbers (or float64 for real data).  ``cls`` is the position that CLS pooling reads.
+    Arrays hold exact numbers (or float64 for real data).  ``cls`` is the position that CLS pooling reads.
     """
 
-    pattern: np.ndarray
-    mask: np.ndarray
-    pooling: np.ndarray
-    tokens: np.ndarray
-    sample_weights: np.ndarray
+    pattern: Shaped[np.ndarray, "L L"]
+    mask: Bool[np.ndarray, "L L"]
+    pooling: Shaped[np.ndarray, " L"]
+    tokens: Shaped[np.ndarray, "N L d"]
+    sample_weights: Shaped[np.ndarray, " N"]
     loss: LabelLoss
-    unit_feature: np.ndarray
-    profile: np.ndarray
+    unit_feature: Shaped[np.ndarray, " d"]
+    profile: Shaped[np.ndarray, " L"]
     cls: int | None = None
     overrides: Mapping[Tensor, tuple[tuple[str, ...], np.ndarray]] = field(default_factory=dict)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from numerics.numbers import Numbers
 
 
+@runtime_checkable
 class LabelLoss(Protocol):
     """Something that, for a kind of numbers, maps pooled vectors (samples x features) to one value a sample."""
 

@@ -52,9 +52,9 @@ class Refutation:
         return self.counterexample is not None and all(r.rejected for r in self.rejections)
 
 
-def refute(variant: FalseVariant) -> Refutation:
-    """Search a counterexample and ask every listed route."""
-    found = find_counterexample(variant.part, least_length=variant.least_length)
+def refute(variant: FalseVariant, tries: int = 150) -> Refutation:
+    """Search a counterexample, in at most ``tries`` instances of each size, and ask every listed route."""
+    found = find_counterexample(variant.part, least_length=variant.least_length, tries=tries)
     if found is None:
         rejections = tuple(Rejection(route, False, "the search found no counterexample") for route in variant.routes)
         return Refutation(variant, None, rejections)
@@ -149,6 +149,6 @@ _ROUTES: dict[Route, Callable[[Part, Counterexample], Rejection]] = {
 }
 
 
-def _short(values: np.ndarray) -> str:
+def _short(values: object) -> str:
     flat = [str(v) for v in np.asarray(values, dtype=object).ravel()]
     return ", ".join(flat[:4]) + (", …" if len(flat) > 4 else "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import flint
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 PRIME = 2**31 - 1
 
 
+@runtime_checkable
 class Ring(Protocol):
     """Array arithmetic over one kind of number."""
 

@@ -13,8 +13,9 @@ Patterns inside and outside a hypothesis come from exact null spaces; every numb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -25,11 +26,14 @@ from numerics.losses import CrossEntropyLoss, LabelLoss, LogisticLoss, Polynomia
 from numerics.rings import Rationals
 from theory.claim import Constraint, MaskKind, Part, PoolingKind
 
+#: What hypothesis hands to a composite strategy (its own protocol cannot be checked at run time).
+Draw = Callable[..., Any]
+
 _SMALL = st.integers(-6, 6)
 
 
 @st.composite
-def rational_arrays(draw: st.DrawFn, *shape: int) -> np.ndarray:
+def rational_arrays(draw: Draw, *shape: int) -> np.ndarray:
     """Arrays of small rationals with one common denominator, object dtype."""
     size = int(np.prod(shape))
     numerators = draw(st.lists(_SMALL, min_size=size, max_size=size))
@@ -38,7 +42,7 @@ def rational_arrays(draw: st.DrawFn, *shape: int) -> np.ndarray:
 
 
 @st.composite
-def masks(draw: st.DrawFn, token_count: int, kind: MaskKind = MaskKind.ANY) -> np.ndarray:
+def masks(draw: Draw, token_count: int, kind: MaskKind = MaskKind.ANY) -> np.ndarray:
     """Boolean masks, L x L, in which every query has a key."""
     if kind is MaskKind.FULL:
         return np.ones((token_count, token_count), dtype=bool)
@@ -53,7 +57,7 @@ def masks(draw: st.DrawFn, token_count: int, kind: MaskKind = MaskKind.ANY) -> n
 
 @st.composite
 def poolings(
-    draw: st.DrawFn, token_count: int, kind: PoolingKind = PoolingKind.ANY
+    draw: Draw, token_count: int, kind: PoolingKind = PoolingKind.ANY
 ) -> tuple[np.ndarray, int | None]:
     """Pooling weights that sum to one, with the position that CLS pooling reads (``None`` for other kinds)."""
     if kind is PoolingKind.MEAN:
@@ -67,7 +71,7 @@ def poolings(
 
 @st.composite
 def patterns_satisfying(
-    draw: st.DrawFn, constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.ndarray
+    draw: Draw, constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.ndarray
 ) -> np.ndarray:
     """Score patterns that satisfy all constraints exactly: combinations of the exact null space."""
     basis = null_space(constraints, mask, pooling)
@@ -77,7 +81,7 @@ def patterns_satisfying(
 
 @st.composite
 def patterns_violating(
-    draw: st.DrawFn, constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.ndarray
+    draw: Draw, constraints: Sequence[Constraint], mask: np.ndarray, pooling: np.ndarray
 ) -> np.ndarray:
     """Score patterns that violate at least one of the constraints."""
     inside = draw(patterns_satisfying(constraints, mask, pooling))
@@ -90,14 +94,14 @@ def patterns_violating(
 
 
 @st.composite
-def second_moments(draw: st.DrawFn, token_count: int, rank: int | None = None) -> np.ndarray:
+def second_moments(draw: Draw, token_count: int, rank: int | None = None) -> np.ndarray:
     """Second-moment matrices L x L: exact, symmetric, positive semi-definite."""
     factor = draw(rational_arrays(token_count, rank or token_count))
     return np.asarray(factor @ factor.T)
 
 
 @st.composite
-def token_laws(draw: st.DrawFn, token_count: int, token_width: int) -> tuple[np.ndarray, np.ndarray]:
+def token_laws(draw: Draw, token_count: int, token_width: int) -> tuple[np.ndarray, np.ndarray]:
     """Finite laws: tokens N x L x d and sample weights N that sum to one."""
     samples = draw(st.integers(1, 3))
     weights = draw(st.lists(st.integers(1, 5), min_size=samples, max_size=samples))
@@ -106,7 +110,7 @@ def token_laws(draw: st.DrawFn, token_count: int, token_width: int) -> tuple[np.
 
 
 @st.composite
-def label_losses(draw: st.DrawFn, samples: int, token_width: int) -> LabelLoss:
+def label_losses(draw: Draw, samples: int, token_width: int) -> LabelLoss:
     """Label losses: polynomial with its own coefficients a sample, logistic, softmax cross-entropy."""
     kind = draw(st.sampled_from(["polynomial", "logistic", "cross-entropy"]))
     if kind == "polynomial":
@@ -119,7 +123,7 @@ def label_losses(draw: st.DrawFn, samples: int, token_width: int) -> LabelLoss:
 
 
 @st.composite
-def instances(draw: st.DrawFn, part: Part, least_length: int = 2, most_length: int = 6) -> Instance:
+def instances(draw: Draw, part: Part, least_length: int = 2, most_length: int = 6) -> Instance:
     """Instances of a statement's setting that satisfy its hypotheses exactly."""
     token_count = draw(st.integers(least_length, most_length))
     token_width = draw(st.integers(1, 3))

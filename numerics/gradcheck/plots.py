@@ -5,7 +5,7 @@ Matplotlib is imported only here and only when a picture is drawn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def plot_slope(check: SlopeCheck, ax: Axes | None = None) -> Axes:
     axes.set_ylabel("remainder")
     title = f"{check.outcome.value}: claimed {check.claimed:.4g}, measured {check.estimated:.4g}"
     axes.set_title(title, fontsize="medium")
-    return _finish(axes)
+    return _finish(axes, "lower right")
 
 
 def plot_sweep(estimate: DerivativeEstimate, ax: Axes | None = None) -> Axes:
@@ -82,7 +82,7 @@ def plot_sweep(estimate: DerivativeEstimate, ax: Axes | None = None) -> Axes:
     axes.set_xlabel("step $h$")
     axes.set_ylabel("difference")
     axes.set_title(f"{estimate.status.value}: {estimate.value:.6g} $\\pm$ {estimate.error:.1g}", fontsize="medium")
-    return _finish(axes)
+    return _finish(axes, "lower left")
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -98,7 +98,7 @@ def _positive(values: np.ndarray) -> np.ndarray:
     return np.where(values > 0, values, np.nan)
 
 
-def _finish(axes: Axes) -> Axes:
+def _finish(axes: Axes, legend_corner: Literal["lower left", "lower right"]) -> Axes:
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(frameon=False, fontsize="small", loc=legend_corner)
     return axes

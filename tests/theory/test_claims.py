@@ -148,7 +148,7 @@ def test_an_unknown_claim_is_named_with_the_known_ones():
 
 # --- mutated statements ----------------------------------------------------------------------------------------------
 
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2)
 
 
 def instances(part, seeds=SEEDS):
@@ -337,7 +337,7 @@ def test_a_wrong_lemma_is_noticed(name, recorded):
         if call.method != "cite":
             continue
         for place, lemma in enumerate(call.arguments):
-            for _, wrong in list(mutants(lemma.right))[:6]:
+            for _, wrong in list(mutants(lemma.right))[:4]:
                 if residue(wrong, lemma.right).is_zero:
                     continue
                 false = Lemma(lemma.id, lemma.title, lemma.left, Derivation(wrong))
@@ -358,7 +358,7 @@ def test_a_wrong_line_in_the_middle_is_noticed(name, recorded):
             continue
         before = rebuilt(start, calls[:n])
         models = instances(part)[:1]
-        for _, wrong in list(mutants(call.arguments[0]))[:8]:
+        for _, wrong in list(mutants(call.arguments[0]))[:5]:
             free = {s for s in wrong.free_symbols if isinstance(s, Index)} - {*part.free}
             if free or not differ(wrong, call.arguments[0], part, models):
                 continue

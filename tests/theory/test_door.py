@@ -30,8 +30,9 @@ def words(output):
 
 def shell(command):
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    options = {"capture_output": True, "text": True, "encoding": "utf-8", "check": False}
-    return subprocess.run(command, shell=True, cwd=CHECKOUT, env=environment, **options)
+    return subprocess.run(
+        command, shell=True, cwd=CHECKOUT, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
 
 
 def test_list_shows_every_claim_and_lemma_with_its_sentence(capsys):

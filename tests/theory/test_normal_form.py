@@ -44,7 +44,7 @@ p_1, p_2 = index("p_1", P), index("p_2", P)
 c, e = index("c", F), index("e", F)
 
 
-many = settings(max_examples=300)
+many = settings(max_examples=200)
 
 
 def same_value(left, right, model):

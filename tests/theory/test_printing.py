@@ -22,7 +22,7 @@ from theory.sums import FEATURES, POSITIONS, Expectation, Tensor, index, length,
 i, j, k = (index(n, POSITIONS) for n in "ijk")
 c = index("c", FEATURES)
 
-EVERYTHING = [
+_LINES = [
     *(step.expression for claim in claims() for part in claim.parts for step in part.derivation().steps),
     *(step.expression for lemma in lemmas() for step in lemma.derivation.steps),
     *(lemma.left for lemma in lemmas()),
@@ -35,6 +35,7 @@ EVERYTHING = [
     attention(i, j, order=3),
     attention(i, j, order=5),
 ]
+EVERYTHING = list(dict.fromkeys(_LINES))
 
 # --- the one-line text -----------------------------------------------------------------------------------------------
 

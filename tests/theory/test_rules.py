@@ -72,7 +72,7 @@ def models():
     return {name: setting_model(s, h, 5, token_count=3) for name, (s, h, _) in CASES.items()}
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @pytest.mark.parametrize("case", CASES)
 @given(expression=expressions(REAL))
 @example(expression=total(objects.mask[i, k] * objects.pattern[i, k], k))

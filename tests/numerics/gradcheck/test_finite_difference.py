@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from numerics.gradcheck import DerivativeStatus, GradientCheckError, differentiate, plot_slope, plot_sweep
+from numerics.gradcheck.remainder import extrapolate
 from numerics.gradcheck.slope import check_slope
 
 
@@ -21,6 +22,25 @@ def test_sweep_is_a_v_curve() -> None:
     central = [(math.exp(1 + h) - math.exp(1 - h)) / (2 * h) for h in estimate.sweep.steps[:6]]
     np.testing.assert_allclose(estimate.sweep.values[:6], central, rtol=1e-8)
     assert estimate.step in estimate.sweep.steps
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_extrapolation_is_exact_for_its_own_power_and_its_bound_covers_the_rest(power: int) -> None:
+    steps = np.geomspace(0.1, 1e-3, 6)
+    quotients = np.stack([3.0 + steps**power, 3.0 + steps ** (power + 1)], axis=1)
+    values, bounds, holds = extrapolate(quotients, steps, np.zeros_like(quotients), power)
+    np.testing.assert_allclose(values[:, 0], 3.0, rtol=1e-14)
+    assert (np.abs(values[:, 1] - 3.0) <= bounds[:, 1]).all()
+    assert holds.all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_estimate_beats_the_central_difference_at_its_own_step(seed: int) -> None:
+    """In float32 truncation rules at the step chosen, so that the gain of the extrapolation shows."""
+    estimate = differentiate(lambda x: np.sin(np.float32(x)), 0.7, seed=seed)
+    truth = math.cos(float(np.float32(0.7)))
+    plain = estimate.sweep.values[estimate.sweep.steps.index(estimate.step)]
+    assert abs(estimate.value - truth) < abs(plain - truth) / 5
 
 
 def test_two_seeds_give_two_ladders_and_one_answer() -> None:

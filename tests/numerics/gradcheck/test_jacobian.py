@@ -134,3 +134,24 @@ def test_function_may_overwrite_its_argument() -> None:
         return x
 
     assert check_jacobian(careless, 2 * np.eye(3), np.array([1.0, 2.0, 3.0])).outcome is PASS
+
+    def careless_torch(x: torch.Tensor) -> torch.Tensor:
+        return x.mul_(2.0)
+
+    assert check_jacobian(careless_torch, 2 * np.eye(3), torch.tensor([1.0, 2.0, 3.0]).double()).outcome is PASS
+
+
+def test_worst_entry_is_a_wrong_one_even_beside_a_kink_that_is_further_off() -> None:
+    """The kink at the second input leaves 0.5 between claim and measurement, yet nobody is to blame for it."""
+    check = check_jacobian(lambda x: np.maximum(x, 0.0), np.diag([1.01, 0.0]), np.array([1.0, 0.0]))
+    assert (check.outcome, check.wrong, check.unjudged) == (FAIL, 1, 1)
+    assert check.worst is not None
+    assert check.worst.input_index == (0,)
+
+
+def test_slope_of_one_output_hidden_in_its_constant_is_inconclusive_beside_a_clear_one() -> None:
+    matrix = np.array([[1.0, 2.0], [1e-9, 2e-9]])
+    check = check_jacobian(lambda x: matrix @ x + np.array([0.0, 1e3]), matrix, np.array([0.4, -0.3]))
+    assert check.outcome is INCONCLUSIVE
+    assert check.worst is not None
+    assert check.worst.output_index == (1,)

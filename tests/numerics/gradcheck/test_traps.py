@@ -1,6 +1,7 @@
 """Every public report of a gradient checker that was fooled, as a test that this one is not.
 
-The table is in ``docs`` of the project's design notes ("Gradient-checking traps"); each test cites its report.
+Each test cites its report as project#number on GitHub. A detected error, or "inconclusive" with the reason, is right;
+a pass of a wrong slope and a fail of a right one are not.
 """
 
 from __future__ import annotations

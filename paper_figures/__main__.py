@@ -1,0 +1,144 @@
+"""The door: what can be drawn, and drawing it.
+
+``python -m paper_figures --help`` shows every command with an example.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from numerics.errors import InputError
+from paper_figures.catalogue import figures, find_figure
+from paper_figures.figure import PaperFigure, rendered, write_together
+
+_DESCRIPTION = """Figures of the paper, drawn from what is on disk. Nothing is trained here.
+
+Examples:
+  python -m paper_figures list                  what can be drawn, from what, and what is missing
+  python -m paper_figures make fig14            draws Figure 14 into figures/
+  python -m paper_figures make all --out drawn  draws everything that the files on disk allow
+"""
+
+#: A pipe has no width of its own; tables are made for 100 columns.
+_WIDTH = None if sys.stdout.isatty() else 100
+
+
+def list_figures() -> int:
+    """What can be drawn, from what, and the command that makes what is missing.  Example: python -m paper_figures list"""
+    table = Table("figure", "shows", "drawn from", "state", box=box.SIMPLE_HEAD, pad_edge=False)
+    for figure in figures():
+        sources = "\n".join(source.sentence for source in figure.sources)
+        state = Text("ready", "green") if not figure.missing else Text(_remedies(figure), "yellow")
+        table.add_row(Text(figure.name, "bold"), Text(f"{figure.title} ({figure.place})"), Text(sources), state)
+    _out().print(table)
+    return 0
+
+
+def make(names: tyro.conf.Positional[tuple[str, ...]] = (), out: Path = Path("figures")) -> int:
+    """Draw figures: PNG, SVG and PDF, and the numbers drawn as JSON.  Example: python -m paper_figures make fig14
+
+    Exit code 0: drawn (with "all", what is missing is named and left out); 1: drawn, but a figure does not show what
+    it is to show; 2: bad input, or a file that a named figure needs is missing; 3: internal error.
+
+    Args:
+        names: names from "list", or all.
+        out: folder for the files; made where it does not exist.
+    """
+    chosen = _chosen(names)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out must be a folder: {out} is a file; name another folder")
+    wrong = []
+    for figure in chosen:
+        if figure.missing:
+            _out().print(Text(f"{figure.name}: not drawn; {_remedies(figure)}", "yellow"))
+        elif not _make_one(figure, out):
+            wrong.append(figure.name)
+    if wrong:
+        _err().print(Text(f"drawn, but not as it should be: {', '.join(wrong)}; the lines above say where", "red"))
+    return 1 if wrong else 0
+
+
+def _chosen(names: Sequence[str]) -> list[PaperFigure]:
+    """The figures named; one that was named alone must have its files, with "all" a missing file is no error."""
+    if not names:
+        raise InputError("make needs a name: none was given; say make all, or a name from python -m paper_figures list")
+    named = [find_figure(name) for name in dict.fromkeys(names) if name != "all"]
+    if "all" in names:
+        return list(figures())
+    for figure in named:
+        if figure.missing:
+            raise InputError(f"{figure.name} needs every file that it is drawn from: {_remedies(figure)}")
+    return named
+
+
+def _remedies(figure: PaperFigure) -> str:
+    return "; ".join(f"missing: {source.sentence} ({source.path}); make it with {source.command}" for source in figure.missing)
+
+
+def _make_one(figure: PaperFigure, out: Path) -> bool:
+    with _err().status(f"drawing {figure.name}"):
+        drawing = figure.draw()
+        contents = rendered(figure.name, drawing)
+    try:
+        paths = write_together(out, contents)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"figures must be writable: {out} ({reason}); free the disk or name another folder with --out") from None
+    console = _out()
+    console.print(Text(f"{figure.name}: {figure.title}", "bold"))
+    for line in drawing.summary:
+        console.print(Text(f"  {line}"), soft_wrap=True)
+    console.print(Text(f"  wrote {', '.join(str(path) for path in paths)}"), soft_wrap=True)
+    return drawing.holds
+
+
+def _out() -> Console:
+    return Console(width=_WIDTH, highlight=False)
+
+
+def _err() -> Console:
+    return Console(stderr=True, highlight=False)
+
+
+COMMANDS: dict[str, Callable[..., int]] = {"list": list_figures, "make": make}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    given = [argument for argument in given if argument != "--debug"]
+    try:
+        return int(
+            tyro.extras.subcommand_cli_from_dict(
+                COMMANDS, args=given, prog="python -m paper_figures", description=_DESCRIPTION
+            )
+        )
+    except InputError as error:
+        _err().print(Text(f"error: {error}", "red"), soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        _err().print("interrupted; no file was left half-written")
+        return 130
+    except BrokenPipeError:  # the reader (head, less) has seen enough; nothing is left to flush into
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        _err().print(Text(f"internal error: {type(error).__name__}: {error}; --debug shows where", "red"), soft_wrap=True)
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

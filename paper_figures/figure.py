@@ -1,0 +1,136 @@
+"""What a figure is: a name, its place in the paper, the files that it is drawn from, and a function that draws it.
+
+A drawing carries the numbers that it shows; picture and numbers are saved side by side, all of them or none.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from paper_figures.style import figure_style
+
+#: Picture formats, with the metadata that keeps two runs byte for byte equal.
+FORMATS: Mapping[str, Mapping[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that a figure is drawn from.
+
+    Attributes:
+        sentence: what it is.
+        path: where it must lie.
+        command: what a reader types to get it.
+    """
+
+    sentence: str
+    path: Path
+    command: str
+
+    @property
+    def present(self) -> bool:
+        """Whether the file is on disk."""
+        return self.path.is_file()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as drawn.
+
+    Attributes:
+        picture: the matplotlib figure.
+        numbers: everything that it shows, ready for JSON.
+        summary: one printed line for each fact.
+        holds: whether all that the figure is to show was found so.
+    """
+
+    picture: Figure
+    numbers: Mapping[str, object]
+    summary: tuple[str, ...]
+    holds: bool
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure of the paper.
+
+    Attributes:
+        name: as typed in ``python -m paper_figures make NAME``.
+        title: one sentence.
+        place: where the paper shows it.
+        sources: the files that it is drawn from.
+        draw: measures what is to be measured, and draws.
+    """
+
+    name: str
+    title: str
+    place: str
+    sources: tuple[Source, ...]
+    draw: Callable[[], Drawing]
+
+    @property
+    def missing(self) -> tuple[Source, ...]:
+        """The sources that are not on disk."""
+        return tuple(source for source in self.sources if not source.present)
+
+
+def rendered(name: str, drawing: Drawing) -> dict[str, bytes]:
+    """The content of every file of a drawing, by file name: pictures in each format, and the numbers as JSON.
+
+    >>> sorted(rendered("empty", Drawing(Figure((1, 1)), {"schema_version": 1}, (), True)))
+    ['empty.json', 'empty.pdf', 'empty.png', 'empty.svg']
+    """
+    contents = {}
+    with figure_style():  # fonts and identifiers are settled on saving
+        for suffix, metadata in FORMATS.items():
+            buffer = io.BytesIO()
+            drawing.picture.savefig(buffer, format=suffix, metadata=dict(metadata))
+            contents[f"{name}.{suffix}"] = buffer.getvalue()
+    numbers = json.dumps(drawing.numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return {**contents, f"{name}.json": numbers.encode()}
+
+
+def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write files so that none is ever half there: all are complete under other names before the first is renamed.
+
+    Args:
+        folder: made where it does not exist.
+        contents: bytes of each file, by name.
+
+    Returns:
+        The paths written.
+
+    Raises:
+        OSError: if the disk refuses; what lay in the folder before is then untouched.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in write_together(Path(folder), {"a.json": b"{}", "a.png": b"..."})]
+    ['a.json', 'a.png']
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    complete: dict[Path, str] = {}
+    try:
+        for name, content in contents.items():
+            handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+            complete[folder / name] = temporary
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.chmod(temporary, 0o644)
+        for path, temporary in complete.items():
+            os.replace(temporary, path)
+    finally:
+        for temporary in complete.values():
+            Path(temporary).unlink(missing_ok=True)
+    return tuple(complete)
