@@ -283,7 +283,7 @@ class Environment:
         for dim in value.dims:
             name, place = names.get(dim, dim), len(dims)
             if name in self.fixed:
-                series = [np.take(c, self.fixed[name], axis=place) for c in series]
+                series = [np.asarray(np.take(c, self.fixed[name], axis=place), dtype=c.dtype) for c in series]
             elif name in dims:
                 first = dims.index(name)
                 series = [np.moveaxis(np.diagonal(c, axis1=first, axis2=place), -1, first) for c in series]

@@ -94,7 +94,7 @@ def residues_of_sides(part: Part, instance: Instance) -> tuple[np.ndarray, np.nd
         return _gradient_residues(instance, reconstruction()), claimed
     series = environment.series(_path_function(part), part.free)
     power = 2 if part.quantity is Quantity.SUPERVISED_CURVATURE else 1
-    return series[power] * power % PRIME, claimed
+    return np.asarray(series[power] * power % PRIME), claimed
 
 
 def _path_function(part: Part) -> sp.Expr:

@@ -138,7 +138,7 @@ class PrimeField:
         result = np.zeros(parts[0][0].shape, dtype=np.int64)
         for values, shift in parts:
             result = (result + values.astype(np.int64) % self.prime * (shift % self.prime)) % self.prime
-        return result
+        return np.asarray(result)
 
     def invert(self, values: np.ndarray) -> np.ndarray:
         values = np.asarray(values)
@@ -150,7 +150,7 @@ class PrimeField:
                 result = result * base % self.prime
             base = base * base % self.prime
             exponent >>= 1
-        return result
+        return np.asarray(result)
 
 
 def to_fraction(value: Any) -> Fraction:

@@ -1,0 +1,1 @@
+"""Figures of the paper, drawn from records and from data that ship with the project; never trains."""

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 from rich import box
@@ -29,22 +30,27 @@ Examples:
   python -m paper_figures make all --out drawn  draws everything that the files on disk allow
 """
 
+Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME… | all")]
+
 #: A pipe has no width of its own; tables are made for 100 columns.
 _WIDTH = None if sys.stdout.isatty() else 100
 
 
 def list_figures() -> int:
-    """What can be drawn, from what, and the command that makes what is missing.  Example: python -m paper_figures list"""
-    table = Table("figure", "shows", "drawn from", "state", box=box.SIMPLE_HEAD, pad_edge=False)
+    """What can be drawn, from what, and the commands that get it.  Example: python -m paper_figures list"""
+    table = Table("figure", "shows", "drawn from", "there", "made with", box=box.SIMPLE_HEAD, pad_edge=False)
     for figure in figures():
-        sources = "\n".join(source.sentence for source in figure.sources)
-        state = Text("ready", "green") if not figure.missing else Text(_remedies(figure), "yellow")
-        table.add_row(Text(figure.name, "bold"), Text(f"{figure.title} ({figure.place})"), Text(sources), state)
+        name, shows = Text(figure.name, "bold"), Text(f"{figure.title} ({figure.place})")
+        for source in figure.sources:
+            there = Text("yes", "green") if source.present else Text("no", "yellow")
+            table.add_row(name, shows, Text(source.sentence), there, Text(source.command))
+            name = shows = Text()
     _out().print(table)
+    _out().print("Draw one with python -m paper_figures make NAME, or all of them with make all.")
     return 0
 
 
-def make(names: tyro.conf.Positional[tuple[str, ...]] = (), out: Path = Path("figures")) -> int:
+def make(names: Names = (), out: Path = Path("figures")) -> int:
     """Draw figures: PNG, SVG and PDF, and the numbers drawn as JSON.  Example: python -m paper_figures make fig14
 
     Exit code 0: drawn (with "all", what is missing is named and left out); 1: drawn, but a figure does not show what
@@ -82,7 +88,7 @@ def _chosen(names: Sequence[str]) -> list[PaperFigure]:
 
 
 def _remedies(figure: PaperFigure) -> str:
-    return "; ".join(f"missing: {source.sentence} ({source.path}); make it with {source.command}" for source in figure.missing)
+    return "; ".join(f"{s.sentence} is missing ({s.path}); get it with {s.command}" for s in figure.missing)
 
 
 def _make_one(figure: PaperFigure, out: Path) -> bool:
@@ -92,8 +98,10 @@ def _make_one(figure: PaperFigure, out: Path) -> bool:
     try:
         paths = write_together(out, contents)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"figures must be writable: {out} ({reason}); free the disk or name another folder with --out") from None
+        raise InputError(
+            f"a figure needs a folder that can be written: {out} ({error.strerror or error}); no file was left "
+            "half-written; make room or name another folder with --out"
+        ) from None
     console = _out()
     console.print(Text(f"{figure.name}: {figure.title}", "bold"))
     for line in drawing.summary:
@@ -136,7 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        _err().print(Text(f"internal error: {type(error).__name__}: {error}; --debug shows where", "red"), soft_wrap=True)
+        message = f"internal error: {type(error).__name__}: {error}; --debug shows where"
+        _err().print(Text(message, "red"), soft_wrap=True)
         return 3
 
 

@@ -9,25 +9,29 @@ control: its slopes are those of G1.  Checked by ``tests/paper_figures/test_fig1
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator
 
 from numerics.inputs import TokenData, photograph_crops
+from paper_figures.fig14_curves import FARTHEST, NEAREST, Curve, Measurement, measure
 from paper_figures.figure import Drawing, PaperFigure, Source
-from paper_figures.fig14_curves import Curve, Measurement, measure
 from paper_figures.style import BLUE, FAINT, INK, PAGE, SMALL, VERMILLION, figure_style, number
 from theory.claim import QUANTITY_TEXT, Part, Quantity
 
 SIDE = 8
 _COLOURS = {"projected": BLUE, "raw": VERMILLION}
 _LABELS = {
-    "projected": "projected onto the blind set of its mask",
-    "raw": "as it is (not blind)",
+    "projected": "projected: the part in the blind set of its mask",
+    "raw": r"raw: $-|i-j|$, not blind",
 }
+_TANGENT: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 0.9}
+_BEND: dict[str, Any] = {"linestyle": ":", "linewidth": 1.3}
 _LOSSES = {
     Quantity.SUPERVISED_SLOPE: r"\mathcal{L}_{\mathrm{sup}}",
     Quantity.RECONSTRUCTION_SLOPE: r"\mathcal{L}_{\mathrm{SPT}}",
@@ -61,8 +65,7 @@ def draw(data: TokenData | None = None) -> Drawing:
 def caption(measurement: Measurement) -> str:
     """The caption, written from the numbers."""
     shares = " and ".join(f"{float(share):.3f} ({mask} mask)" for mask, share in measurement.blind_energy.items())
-    raw = [c for c in measurement.curves if c.pattern == "raw" and c.quantity is Quantity.SUPERVISED_SLOPE]
-    slopes = " and ".join(f"{c.predicted:.3g} ({c.mask} mask)" for c in raw)
+    slopes = " and ".join(f"{c.predicted:.3g} ({c.mask} mask)" for c in measurement.curves if _seen(c))
     samples, count, _ = measurement.data.tokens.shape
     return (
         f"Numerical verification of Proposition 1 for the locality-inducing pattern minus |i − j|, on {samples} real "
@@ -70,8 +73,9 @@ def caption(measurement: Measurement) -> str:
         "change of the label loss (top) and of the reconstruction loss (bottom) from uniform attention; dashed: "
         "tangents predicted by P1 and P1-diag for the exact projection onto the blind set of the mask, and by G1 for "
         f"the raw pattern. The projection keeps this share of the row-centred pattern's energy: {shares}. The raw "
-        f"pattern is not blind: its label loss has slope {slopes}. Insets: near 0 the label loss has no slope along "
-        "the projected pattern, only curvature (dotted: the measured second derivative)."
+        f"pattern is not blind: its label loss has slope {slopes}. Under the full mask reconstruction sees the same "
+        "slope along both, for its gradient has no part outside the blind set (G8). Insets: near 0 the label loss has "
+        "no slope along the projected pattern, only curvature (dotted: the measured second derivative)."
     )
 
 
@@ -84,18 +88,20 @@ def _picture(measurement: Measurement) -> Figure:
             curves = [c for c in measurement.curves if c.mask == mask and c.quantity is quantity]
             _panel(grid[row, column], curves, "abcd"[row * len(measurement.masks) + column])
     for axes, mask in zip(grid[0], measurement.masks, strict=True):
-        share = number(float(measurement.blind_energy[mask]))
         axes.annotate(
-            f"{mask} mask (blind energy {share})", (0.5, 1.0), (0, 38), ha="center", fontsize=9, fontweight="bold",
+            f"{mask} mask, blind energy {float(measurement.blind_energy[mask]):.3f}", (0.5, 1.0), (0, 36),
+            ha="center", fontsize=9, fontweight="bold",
             xycoords="axes fraction", textcoords="offset points",
         )  # fmt: skip
     for axes, quantity in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(rf"${_LOSSES[quantity]}(\alpha) - {_LOSSES[quantity]}(0)$")
     for axes in grid[-1]:
-        axes.set_xlabel(r"strength $\alpha$ of the pattern $-|i-j|$")
+        axes.set_xlabel(r"strength $\alpha$ of the score pattern")
+        axes.xaxis.set_major_locator(MultipleLocator(FARTHEST / 2))
     handles = [Line2D([], [], color=_COLOURS[name], label=label) for name, label in _LABELS.items()]
-    handles.append(Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="tangent predicted at 0"))
-    picture.legend(handles=handles, loc="outside lower center", ncols=3)
+    handles.append(Line2D([], [], color=INK, **_TANGENT, label="tangent predicted at 0"))
+    handles.append(Line2D([], [], color=INK, **_BEND, label="curvature measured at 0"))
+    picture.legend(handles=handles, loc="outside lower center", ncols=2)
     return picture
 
 
@@ -104,34 +110,39 @@ def _panel(axes: Axes, curves: list[Curve], letter: str) -> None:
     axes.axvline(0, color=FAINT, linewidth=0.5, zorder=0)
     for curve in curves:
         _curve(axes, curve)
-    axes.margins(x=0)
-    steepest = max(abs(c.predicted) for c in curves) * float(curves[0].alphas[-1])
-    axes.set_ylim(-1.12 * steepest, 1.12 * steepest)
+    axes.margins(x=0, y=0.06)
     axes.annotate(
-        f"({letter})", (0, 1), (-30, 6), xycoords="axes fraction", textcoords="offset points", fontweight="bold"
+        f"({letter})", (0, 1), (-34, 11), xycoords="axes fraction", textcoords="offset points", fontweight="bold"
     )
     for line, curve in enumerate(curves):
-        says = f"{curve.pattern}: slope {number(curve.predicted)} by {curve.claim}, {number(curve.measured)} measured"
+        name = "raw, not blind" if _seen(curve) else curve.pattern
+        says = f"{name}: slope {number(curve.predicted)} by {curve.claim}, {number(curve.measured)} measured"
         axes.annotate(
-            says, (0, 1), (2, 16 - 11 * line), color=_COLOURS[curve.pattern], fontsize=SMALL,
+            says, (0, 1), (2, 17 - 11 * line), color=_COLOURS[curve.pattern], fontsize=SMALL,
             xycoords="axes fraction", textcoords="offset points",
         )  # fmt: skip
     blind = next(curve for curve in curves if curve.pattern == "projected")
     if blind.quantity is Quantity.SUPERVISED_SLOPE:
         axes.text(0.97, 0.05, _statement(blind.part, blind.claim), ha="right", va="bottom", transform=axes.transAxes)
-        _inset(axes.inset_axes((0.13, 0.62, 0.34, 0.34)), curves)
+        _inset(axes.inset_axes((0.11, 0.62, 0.33, 0.31)), curves)
     else:
         axes.text(0.97, 0.95, _statement(blind.part, blind.claim), ha="right", va="top", transform=axes.transAxes)
 
 
 def _statement(part: Part, claim: str) -> str:
-    return f"{claim}:  ${part.latex}$"
+    displayed = part.latex.replace(r"\frac", r"\dfrac")  # a text fraction would be too small to read
+    return f"{claim}\n${displayed}$"
+
+
+def _seen(curve: Curve) -> bool:
+    """Whether it is the raw pattern's label loss, which has a slope."""
+    return curve.pattern == "raw" and curve.quantity is Quantity.SUPERVISED_SLOPE
 
 
 def _curve(axes: Axes, curve: Curve) -> None:
     colour = _COLOURS[curve.pattern]
     axes.plot(curve.alphas, curve.losses - curve.loss_at_zero, color=colour)
-    axes.plot(curve.alphas, curve.predicted * curve.alphas, color=INK, linestyle="--", linewidth=0.9)
+    axes.plot(curve.alphas, curve.predicted * curve.alphas, color=INK, **_TANGENT)
 
 
 def _inset(axes: Axes, curves: list[Curve]) -> None:
@@ -139,19 +150,21 @@ def _inset(axes: Axes, curves: list[Curve]) -> None:
     for curve in curves:
         axes.plot(curve.near_alphas, curve.near_losses - curve.loss_at_zero, color=_COLOURS[curve.pattern])
         if curve.pattern == "projected":
-            depth = float(np.abs(curve.near_losses - curve.loss_at_zero).max())
             bend = (curve.curvature or 0.0) * curve.near_alphas**2 / 2
-            axes.plot(curve.near_alphas, bend, color=INK, linestyle=":", linewidth=1.2)
-            axes.axhline(0, color=INK, linestyle="--", linewidth=0.9)
-            axes.set_ylim(-1.25 * depth, 1.25 * depth)
+            axes.plot(curve.near_alphas, bend, color=INK, **_BEND)
+            axes.axhline(0, color=INK, **_TANGENT)
+            depth = float(np.abs(bend).max())
+            tick = 10.0 ** np.floor(np.log10(depth)) if depth > 0 else 1.0
+            axes.set(ylim=(-1.5 * depth, 1.5 * depth) if depth > 0 else (-1, 1), yticks=(-tick, 0, tick))
     axes.margins(x=0)
     axes.tick_params(labelsize=6, length=2, pad=1.5)
-    axes.locator_params(nbins=3)
+    axes.xaxis.set_major_locator(MultipleLocator(NEAREST))
+    axes.yaxis.offsetText.set_fontsize(6)
 
 
 def _summary(curve: Curve) -> str:
     verdict = "agrees" if curve.within else "DISAGREES"
-    note = ", not blind" if curve.pattern == "raw" and curve.quantity is Quantity.SUPERVISED_SLOPE else ""
+    note = ", not blind" if _seen(curve) else ""
     return (
         f"{curve.mask} mask, {curve.pattern} pattern{note}: {QUANTITY_TEXT[curve.quantity]} predicted by {curve.claim} "
         f"{curve.predicted:.6g}, measured {curve.measured:.6g}, difference {abs(curve.difference):.1e}, "

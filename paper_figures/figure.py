@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -93,6 +94,7 @@ def rendered(name: str, drawing: Drawing) -> dict[str, bytes]:
     ['empty.json', 'empty.pdf', 'empty.png', 'empty.svg']
     """
     contents = {}
+    logging.getLogger("fontTools").setLevel(logging.ERROR)  # it warns of the age of matplotlib's own fonts
     with figure_style():  # fonts and identifiers are settled on saving
         for suffix, metadata in FORMATS.items():
             buffer = io.BytesIO()
@@ -113,7 +115,7 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, .
         The paths written.
 
     Raises:
-        OSError: if the disk refuses; what lay in the folder before is then untouched.
+        OSError: if the disk refuses; the folder then holds no part of a file, and what lay there before stays whole.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in write_together(Path(folder), {"a.json": b"{}", "a.png": b"..."})]

@@ -44,7 +44,7 @@ _STYLE: Mapping[Any, Any] = {
     "text.color": INK,
     "lines.linewidth": 1.4,
     "axes.formatter.use_mathtext": True,
-    "axes.formatter.limits": (-2, 3),
+    "axes.formatter.limits": (-4, 4),
     "axes.unicode_minus": True,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 300,
@@ -67,9 +67,7 @@ def figure_style() -> Iterator[None]:
     True
     """
     with matplotlib.rc_context():
-        # The backend is the one setting that is not about looks; resetting it would open or close windows.
-        defaults = {key: value for key, value in matplotlib.rcParamsDefault.items() if key != "backend"}
-        matplotlib.rcParams.update(defaults)
+        matplotlib.rcdefaults()  # all but the backend
         matplotlib.rcParams.update(_STYLE)
         yield
 
