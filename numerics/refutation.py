@@ -52,7 +52,7 @@ class Refutation:
         return self.counterexample is not None and all(r.rejected for r in self.rejections)
 
 
-def refute(variant: FalseVariant, tries: int = 150) -> Refutation:
+def refute(variant: FalseVariant, tries: int = 400) -> Refutation:
     """Search a counterexample, in at most ``tries`` instances of each size, and ask every listed route."""
     found = find_counterexample(variant.part, least_length=variant.least_length, tries=tries)
     if found is None:

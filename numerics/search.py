@@ -65,7 +65,7 @@ def exact_sides(part: Part, instance: Instance) -> tuple[np.ndarray, np.ndarray]
 
 
 def find_counterexample(
-    part: Part, *, least_length: int = 2, most_length: int = 5, most_width: int = 2, tries: int = 150
+    part: Part, *, least_length: int = 2, most_length: int = 5, most_width: int = 2, tries: int = 400
 ) -> Counterexample | None:
     """The first instance, in the search order, on which the statement is false; ``None`` when none is found.
 

@@ -48,5 +48,5 @@ def enclose(
         meets = all(m.overlaps(c) for m, c in pairs)
         radius = max(max(float(m.rad()), float(c.rad())) for m, c in pairs)
         gap = max(0.0, *(float((m - c).abs_lower()) for m, c in pairs))
-    scale = max(slope_scale(instance, part.quantity), np.finfo(float).tiny)
+    scale = max(slope_scale(instance, part.quantity), float(np.finfo(float).tiny))
     return Enclosure(meets, radius, gap, radius <= 2.0 ** (-bits // 2) * scale)
