@@ -75,7 +75,7 @@ lock: ## write requirements.lock anew from the ranges in pyproject.toml (LOCK_TO
 	@rm -rf .venv-lock
 
 clean: ## remove reports, runs and caches
-	rm -rf reports runs mutants build dist .benchmarks .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf reports figures runs mutants build dist .benchmarks .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find $(wildcard $(ROOMS)) tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environment too

@@ -69,7 +69,9 @@ def load_tokens(path: str | Path) -> TokenData:
     if not file.is_file():
         raise InputError(f"a token file must exist: {path}; write one with numpy.savez(path, tokens=…, labels=…)")
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        # The file is opened here because numpy leaves it open when the archive is broken.
+        with file.open("rb") as handle:
+            archive = np.load(handle, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"tokens are read from an .npz archive: {path} is a single array; use numpy.savez")
             held = {name: archive[name] for name in ("tokens", "labels") if name in archive.files}

@@ -19,7 +19,8 @@ from numerics.numbers import Numbers
 class LabelLoss(Protocol):
     """Something that, for a kind of numbers, maps pooled vectors (samples x features) to one value a sample."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def on(self, numbers: Numbers) -> Callable[[Any], Any]: ...
 

@@ -110,8 +110,13 @@ def _make_one(figure: PaperFigure, out: Path) -> bool:
     return drawing.holds
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _out() -> Console:
-    return Console(width=_WIDTH, highlight=False)
+    return _Console(width=_WIDTH, highlight=False)
 
 
 def _err() -> Console:

@@ -125,6 +125,12 @@ def test_a_summed_pattern_index_matches_only_an_index_that_stands_nowhere_else()
         assert not equal(untouched, 0, [hypothesis])
 
 
+def test_two_summed_pattern_indices_do_not_match_one():
+    vanishing = zero_rule("total vanishes", total(objects.pattern[i, j], i, j))
+    assert equal(total(objects.pattern[k, r], r, k), 0, [vanishing])
+    assert not equal(total(objects.pattern[k, k], k), 0, [vanishing])
+
+
 def test_a_free_index_of_the_right_side_is_not_captured():
     """CLS pooling has κ on the right only; a canonical name in its place must not be taken for a summed index."""
     onto = Rule("ω = e", objects.pooling[i], delta(i, p_1))
