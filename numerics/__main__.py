@@ -90,11 +90,21 @@ def _chosen_claims(identifiers: Sequence[str]) -> list[Claim]:
 
 
 def _with_progress(chosen: list[Claim], plan: Plan, jobs: int, *, partial: bool) -> dict[str, object]:
-    columns = (TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (
+        TextColumn("verifying"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=_err, transient=True) as bar:
         task = bar.add_task("starting", total=len(chosen) * len(REQUIRED_GRADES))
         return run_verification(
-            chosen, plan, jobs=jobs, partial=partial, progress=lambda text: bar.update(task, advance=1, description=text)
+            chosen,
+            plan,
+            jobs=jobs,
+            partial=partial,
+            progress=lambda text: bar.update(task, advance=1, description=text),
         )
 
 
@@ -138,7 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
     try:
-        return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, args=given, prog="python -m numerics", description=__doc__))
+        return int(
+            tyro.extras.subcommand_cli_from_dict(COMMANDS, args=given, prog="python -m numerics", description=__doc__)
+        )
     except InputError as error:
         _err.print(f"error: {error}", style="red", highlight=False, soft_wrap=True)
         return 2
@@ -148,7 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        _err.print(f"internal error: {type(error).__name__}: {error}; --debug shows where", style="red", highlight=False)
+        _err.print(
+            f"internal error: {type(error).__name__}: {error}; --debug shows where", style="red", highlight=False
+        )
         return 3
 
 

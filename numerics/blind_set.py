@@ -29,13 +29,15 @@ def constraint_matrix(
     ring = Rationals()
     patterns = np.eye(count * count, dtype=np.int64).reshape(count * count, count, count)
     environment = Environment(
-        ring, count, 1,
+        ring,
+        count,
+        1,
         {
             objects.pattern: ((BATCH, "i", "j"), ring.array(patterns)),
             objects.mask: (("i", "j"), ring.array(mask.astype(np.int64))),
             objects.pooling: (("i",), ring.array(pooling)),
         },
-    )  # fmt: skip
+    )
     rows: list[list[Fraction]] = []
     for constraint in constraints:
         values = environment.evaluate(constraint.expression, constraint.free)

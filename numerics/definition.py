@@ -4,7 +4,8 @@ Attention along a score pattern, outputs, pooled vector and the two objectives, 
 balls and float64 tensors: an array type with ``*``, ``/``, ``@``, ``sum`` and an elementwise ``exp`` is all they need.
 No closed form is used here; the numeric routes differentiate exactly this.
 
-Arrays are numpy object arrays of exact numbers, series or balls, or float64 tensors: L positions, N samples, d features.
+Arrays are numpy object arrays of exact numbers, series or balls, or float64 tensors; L positions, N samples and
+d features.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ def photograph_crops(side: int = 32) -> TokenData:
     >>> photograph_crops().tokens.shape
     (288, 1024, 1)
     """
-    with matplotlib.cbook.get_sample_data("grace_hopper.jpg") as file, Image.open(file) as image:
+    path = matplotlib.cbook.get_sample_data("grace_hopper.jpg", asfileobj=False)
+    with Image.open(path) as image:
         grey = np.asarray(image.convert("L"), dtype=np.float64)
     rows, columns = (size // side for size in grey.shape)
     crops = grey[: rows * side, : columns * side].reshape(rows, side, columns, side).swapaxes(1, 2)
@@ -100,7 +101,8 @@ def _checked_tokens(tokens: np.ndarray, path: str) -> np.ndarray:
         )
     if tokens.dtype not in (np.float32, np.float64):
         raise InputError(
-            f"tokens must be float32 or float64: {path} has dtype {tokens.dtype}; cast with tokens.astype(numpy.float64)"
+            f"tokens must be float32 or float64: {path} has dtype {tokens.dtype}; "
+            "cast with tokens.astype(numpy.float64)"
         )
     if min(tokens.shape) < 1 or tokens.shape[1] < 2:
         raise InputError(
@@ -119,7 +121,8 @@ def _checked_tokens(tokens: np.ndarray, path: str) -> np.ndarray:
 def _checked_labels(labels: np.ndarray, sequences: int) -> np.ndarray:
     if labels.shape != (sequences,):
         raise InputError(
-            f"labels must be one number a sequence: shape {labels.shape} for {sequences} sequences; use shape ({sequences},)"
+            f"labels must be one number a sequence: shape {labels.shape} for {sequences} sequences; "
+            f"use shape ({sequences},)"
         )
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= MOST_CLASSES:
         raise InputError(

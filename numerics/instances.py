@@ -63,10 +63,15 @@ class Instance:
         polynomial = isinstance(self.loss, PolynomialLoss)
         parts = (self.loss.linear, self.loss.quadratic, self.loss.cubic) if polynomial else None  # type: ignore[attr-defined]
         return Environment(
-            ring, self.token_count, self.token_width, arrays, ring.array(self.sample_weights),
+            ring,
+            self.token_count,
+            self.token_width,
+            arrays,
+            ring.array(self.sample_weights),
             tuple(ring.array(p) for p in parts) if parts else None,  # type: ignore[arg-type]
-            {} if self.cls is None else {cls_position.name: self.cls}, order,
-        )  # fmt: skip
+            {} if self.cls is None else {cls_position.name: self.cls},
+            order,
+        )
 
 
 def _fractions(rng: np.random.Generator, shape: tuple[int, ...], low: int = -9, high: int = 9) -> np.ndarray:
@@ -119,24 +124,30 @@ def random_pattern(part: Part, mask: np.ndarray, pooling: np.ndarray, rng: np.ra
     basis = null_space(part.hypotheses, mask, pooling)
     weights = _fractions(rng, (len(basis),))
     shape = mask.shape
-    flat = [sum((w * int(v) for w, v in zip(weights, column, strict=True)), Fraction(0)) for column in basis.reshape(len(basis), -1).T]
+    flat = [
+        sum((w * int(v) for w, v in zip(weights, column, strict=True)), Fraction(0))
+        for column in basis.reshape(len(basis), -1).T
+    ]
     return np.array(flat, dtype=object).reshape(shape)
 
 
-def random_instance(
-    part: Part, token_count: int, token_width: int, samples: int, rng: np.random.Generator
-) -> Instance:
+def random_instance(part: Part, token_count: int, token_width: int, samples: int, rng: np.random.Generator) -> Instance:
     """A random exact instance of a part's setting, hypotheses and witness law."""
     setting: Setting = part.setting
     mask = random_mask(setting.mask, token_count, rng)
     pooling, cls = random_pooling(setting.pooling, token_count, rng)
     weights = [Fraction(int(w)) for w in rng.integers(1, 10, samples)]
     instance = Instance(
-        random_pattern(part, mask, pooling, rng), mask, pooling,
+        random_pattern(part, mask, pooling, rng),
+        mask,
+        pooling,
         _fractions(rng, (samples, token_count, token_width)),
         np.array([w / sum(weights) for w in weights], dtype=object),
-        random_loss(samples, token_width, rng), unit_vector(token_width, rng), _fractions(rng, (token_count,)), cls,
-    )  # fmt: skip
+        random_loss(samples, token_width, rng),
+        unit_vector(token_width, rng),
+        _fractions(rng, (token_count,)),
+        cls,
+    )
     return with_witness(instance, part, Rationals())
 
 

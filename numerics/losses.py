@@ -75,7 +75,7 @@ class LogisticLoss:
 
 @dataclass(frozen=True)
 class CrossEntropyLoss:
-    """Softmax cross-entropy of a linear read-out; weight: features x classes, labels: samples, integers 0..classes-1."""
+    """Softmax cross-entropy of a linear read-out; weight: features x classes, labels: integers 0..classes-1."""
 
     weight: np.ndarray
     labels: np.ndarray

@@ -29,7 +29,7 @@ class Numbers:
 
 
 def scalar_array(value: Any) -> np.ndarray:
-    # A 0-d object array: numpy would otherwise take a series for a sequence and broadcast over its coefficients.
+    """A 0-d object array; numpy would otherwise take a series for a sequence and broadcast over its coefficients."""
     held = np.empty((), dtype=object)
     held[()] = value
     return held
@@ -44,9 +44,11 @@ def _series_function(kind: Any, name: str) -> Callable[[np.ndarray], np.ndarray]
 
 
 EXACT = Numbers(
-    "exact rationals", Rationals().array,
-    _series_function(flint.fmpq_series, "exp"), _series_function(flint.fmpq_series, "log"),
-)  # fmt: skip
+    "exact rationals",
+    Rationals().array,
+    _series_function(flint.fmpq_series, "exp"),
+    _series_function(flint.fmpq_series, "log"),
+)
 BALLS = Numbers(
     "balls", Balls().array, _series_function(flint.arb_series, "exp"), _series_function(flint.arb_series, "log")
 )

@@ -32,7 +32,9 @@ def _load_square(path: str, token_count: int, kind: str) -> np.ndarray:
     try:
         array = np.load(file, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"a {kind} file must be a plain .npy array: {path} ({error}); save it with numpy.save") from None
+        raise InputError(
+            f"a {kind} file must be a plain .npy array: {path} ({error}); save it with numpy.save"
+        ) from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         raise InputError(f"a {kind} must be one numeric array: {path}; save it with numpy.save")
     if array.shape != (token_count, token_count):

@@ -1,8 +1,8 @@
 """Statements on real token sequences: instances whose tokens are data and whose pattern satisfies the hypotheses.
 
 The float64 instance uses every sequence and a named pattern, projected onto the hypotheses where there are any.  The
-exact instance uses one sequence and an integer pattern that is blind exactly (from minus distance on a ring); tokens are
-divided by seven so that no ball is exact by accident.
+exact instance uses one sequence and an integer pattern that is blind exactly (from minus distance on a ring); tokens
+are divided by seven so that no ball is exact by accident.
 """
 
 from __future__ import annotations
@@ -41,9 +41,16 @@ def float_instance(part: Part, data: TokenData, options: RealOptions) -> Instanc
     mask, pooling, cls = _setting(part, count, options)
     pattern = _satisfying(part, score_pattern(options.pattern, count), mask, pooling)
     return Instance(
-        pattern, mask, pooling, data.tokens, np.full(samples, 1 / samples), _classification(data),
-        np.eye(width)[0], np.ones(count), cls,
-    )  # fmt: skip
+        pattern,
+        mask,
+        pooling,
+        data.tokens,
+        np.full(samples, 1 / samples),
+        _classification(data),
+        np.eye(width)[0],
+        np.ones(count),
+        cls,
+    )
 
 
 def exact_instance(part: Part, data: TokenData) -> Instance:
@@ -61,9 +68,15 @@ def exact_instance(part: Part, data: TokenData) -> Instance:
     ones = np.full((1, width), Fraction(1), dtype=object)
     tokens = np.vectorize(lambda v: Fraction(v) / 7, otypes=[object])(data.tokens[:1])
     return Instance(
-        pattern, mask, np.full(count, Fraction(1, count), dtype=object), tokens, np.array([Fraction(1)], dtype=object),
-        PolynomialLoss(row, ones, 0 * ones), np.eye(width)[0], np.ones(count),
-    )  # fmt: skip
+        pattern,
+        mask,
+        np.full(count, Fraction(1, count), dtype=object),
+        tokens,
+        np.array([Fraction(1)], dtype=object),
+        PolynomialLoss(row, ones, 0 * ones),
+        np.eye(width)[0],
+        np.ones(count),
+    )
 
 
 def _setting(part: Part, count: int, options: RealOptions) -> tuple[np.ndarray, np.ndarray, int | None]:
@@ -100,7 +113,9 @@ def project_in_floats(pattern: np.ndarray, mask: np.ndarray, pooling: np.ndarray
     weight = pooling / keys
     weight = weight / np.abs(weight).max()  # the constraint has no scale, the least-squares solver has
     coupling = mask * weight[:, None]
-    system = np.block([[np.diag(keys.astype(float)), coupling], [coupling.T, np.diag((mask * weight[:, None] ** 2).sum(0))]])
+    system = np.block(
+        [[np.diag(keys.astype(float)), coupling], [coupling.T, np.diag((mask * weight[:, None] ** 2).sum(0))]]
+    )
     right = np.concatenate([(pattern * mask).sum(axis=1), weight @ (pattern * mask)])
     multipliers = scipy.linalg.lstsq(system, right, lapack_driver="gelsy")[0]
     rows, columns = multipliers[: len(keys)], multipliers[len(keys) :]

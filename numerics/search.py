@@ -90,9 +90,16 @@ def _instances(part: Part, count: int, width: int, height: int) -> Iterator[Inst
     streams = [_stream(part, mask, pooling, cls, height, tokens) for mask, (pooling, cls) in settings]
     for mask, pooling, cls, pattern, token in _round_robin(streams):
         instance = Instance(
-            pattern, mask, pooling, token.reshape(1, count, width), one, PolynomialLoss(ones, zeros, zeros),
-            unit_vector(width, rng), np.arange(1, count + 1), cls,
-        )  # fmt: skip
+            pattern,
+            mask,
+            pooling,
+            token.reshape(1, count, width),
+            one,
+            PolynomialLoss(ones, zeros, zeros),
+            unit_vector(width, rng),
+            np.arange(1, count + 1),
+            cls,
+        )
         yield with_witness(instance, part, Rationals())
 
 
@@ -144,11 +151,10 @@ def _masks(kind: MaskKind, count: int) -> list[np.ndarray]:
 
 def _poolings(part: Part, count: int) -> list[tuple[np.ndarray, int | None]]:
     mean = np.array([Fraction(1, count)] * count, dtype=object)
-    cls = [(np.array([Fraction(int(i == place)) for i in range(count)], dtype=object), place) for place in range(count)]
+    units = [np.array([Fraction(int(i == place)) for i in range(count)], dtype=object) for place in range(count)]
     ramp = np.array([Fraction(2 * (i + 1), count * (count + 1)) for i in range(count)], dtype=object)
-    kinds = {
-        PoolingKind.MEAN: [(mean, None)],
-        PoolingKind.CLS: cls,
-        PoolingKind.ANY: [(mean, None), (cls[0][0], None), (ramp, None)],
-    }
-    return kinds[part.setting.pooling]
+    if part.setting.pooling is PoolingKind.MEAN:
+        return [(mean, None)]
+    if part.setting.pooling is PoolingKind.CLS:
+        return [(unit, place) for place, unit in enumerate(units)]
+    return [(mean, None), (units[0], None), (ramp, None)]

@@ -56,9 +56,7 @@ def masks(draw: Draw, token_count: int, kind: MaskKind = MaskKind.ANY) -> np.nda
 
 
 @st.composite
-def poolings(
-    draw: Draw, token_count: int, kind: PoolingKind = PoolingKind.ANY
-) -> tuple[np.ndarray, int | None]:
+def poolings(draw: Draw, token_count: int, kind: PoolingKind = PoolingKind.ANY) -> tuple[np.ndarray, int | None]:
     """Pooling weights that sum to one, with the position that CLS pooling reads (``None`` for other kinds)."""
     if kind is PoolingKind.MEAN:
         return np.array([Fraction(1, token_count)] * token_count, dtype=object), None
@@ -131,8 +129,14 @@ def instances(draw: Draw, part: Part, least_length: int = 2, most_length: int = 
     pooling, cls = draw(poolings(token_count, part.setting.pooling))
     tokens, weights = draw(token_laws(token_count, token_width))
     instance = Instance(
-        draw(patterns_satisfying(part.hypotheses, mask, pooling)), mask, pooling, tokens, weights,
+        draw(patterns_satisfying(part.hypotheses, mask, pooling)),
+        mask,
+        pooling,
+        tokens,
+        weights,
         draw(label_losses(len(weights), token_width)),
-        unit_vector(token_width, np.random.default_rng(draw(st.integers(0, 99)))), draw(rational_arrays(token_count)), cls,
-    )  # fmt: skip
+        unit_vector(token_width, np.random.default_rng(draw(st.integers(0, 99)))),
+        draw(rational_arrays(token_count)),
+        cls,
+    )
     return with_witness(instance, part, Rationals())

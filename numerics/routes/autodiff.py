@@ -1,4 +1,4 @@
-"""Grade ``differentiated``: torch reverse and forward mode on the definition, in float64, within a derived tolerance."""
+"""Grade ``differentiated``: torch reverse and forward mode on the definition, within a derived tolerance."""
 
 from __future__ import annotations
 

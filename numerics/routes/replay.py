@@ -1,4 +1,4 @@
-"""Grade ``replayed``: every line of a derivation, evaluated modulo a prime at random points that satisfy the hypotheses.
+"""Grade ``replayed``: every line of a derivation, modulo a prime, at random points that satisfy the hypotheses.
 
 Each line must stand in its stated relation to the line before.  Both sides are polynomials of known degree D in the
 drawn residues, so that a false relation survives one trial with probability at most D / p (Schwartz, Zippel).
@@ -39,7 +39,9 @@ class ReplayFailure:
     token_width: int
 
 
-def residue_instance(part: Part, token_count: int, token_width: int, samples: int, rng: np.random.Generator) -> Instance:
+def residue_instance(
+    part: Part, token_count: int, token_width: int, samples: int, rng: np.random.Generator
+) -> Instance:
     """An instance with uniform residues wherever the setting and the hypotheses leave freedom."""
     field = PrimeField()
 
@@ -53,11 +55,18 @@ def residue_instance(part: Part, token_count: int, token_width: int, samples: in
         pooling = _summing_to_one(residues(token_count))
     weights = residues(len(basis)).astype(object)
     pattern = np.tensordot(weights, basis, axes=1) % PRIME
-    loss = PolynomialLoss(*(residues(samples, token_width) for _ in range(3)))
+    linear, quadratic, cubic = (residues(samples, token_width) for _ in range(3))
     instance = Instance(
-        pattern.astype(np.int64), mask, pooling, residues(samples, token_count, token_width),
-        _summing_to_one(residues(samples)), loss, _unit_vector(token_width, rng), residues(token_count), cls,
-    )  # fmt: skip
+        pattern.astype(np.int64),
+        mask,
+        pooling,
+        residues(samples, token_count, token_width),
+        _summing_to_one(residues(samples)),
+        PolynomialLoss(linear, quadratic, cubic),
+        _unit_vector(token_width, rng),
+        residues(token_count),
+        cls,
+    )
     return with_witness(instance, part, field)
 
 

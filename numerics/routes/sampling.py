@@ -70,9 +70,14 @@ def sample(part: Part, *, least_length: int, examples: int, number: int) -> Samp
 
 def _run(judge: Callable[[Instance], None], part: Part, least_length: int, examples: int, number: int) -> None:
     configured = settings(
-        max_examples=examples, database=None, deadline=None, suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink), report_multiple_bugs=False, print_blob=False,
-    )  # fmt: skip
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
 
     @seed(number)
     @configured
@@ -97,7 +102,6 @@ def _informative(part: Part, instance: Instance, found: Deviation, draw: int) ->
     off = replace(instance, pattern=np.random.default_rng(draw).integers(-6, 7, instance.mask.shape))
     slope = float(np.abs(by_reverse_mode(off, part.quantity)).max())
     return slope > VACUOUS_SHARE * slope_scale(off, part.quantity)
-
 
 
 def _describe(instance: Instance, found: Deviation) -> str:

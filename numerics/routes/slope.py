@@ -23,7 +23,9 @@ from theory.claim import Part, Quantity
 CONTROL_SHARE = 1e-3
 
 
-def scalar_function(part: Part, instance: Instance, rng: np.random.Generator) -> tuple[Callable[[float], float], float, float]:
+def scalar_function(
+    part: Part, instance: Instance, rng: np.random.Generator
+) -> tuple[Callable[[float], float], float, float]:
     """A real function of alpha, its claimed slope at 0, and what a non-zero slope would look like."""
     setup, quantity = Setup(instance, FLOATS), part.quantity
     claimed, scale = claimed_value(part, instance), slope_scale(instance, quantity)
@@ -59,9 +61,7 @@ def slope_check(part: Part, instance: Instance, rng: np.random.Generator) -> Slo
     return check_slope(function, claimed, scale=scale)
 
 
-def slope_check_with_control(
-    part: Part, instance: Instance, rng: np.random.Generator
-) -> tuple[SlopeCheck, SlopeCheck]:
+def slope_check_with_control(part: Part, instance: Instance, rng: np.random.Generator) -> tuple[SlopeCheck, SlopeCheck]:
     """The test of the claimed slope, and of a slope that is wrong by ``CONTROL_SHARE`` of its scale."""
     function, claimed, scale = scalar_function(part, instance, rng)
     seen: dict[float, float] = {}

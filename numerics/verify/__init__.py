@@ -1,0 +1,1 @@
+"""The verifier: grades, runs, records and reports."""

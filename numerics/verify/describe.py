@@ -33,10 +33,13 @@ def describe_claim(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, Any]
         rows += numbers.pop("rows", [])
         records.append(
             {
-                "grade": str(item.grade), "status": str(item.status), "seconds": item.seconds, "summary": item.summary,
+                "grade": str(item.grade),
+                "status": str(item.status),
+                "seconds": item.seconds,
+                "summary": item.summary,
                 "numbers": numbers,
             }
-        )  # fmt: skip
+        )
     return {
         "id": claim.id,
         "title": claim.title,
@@ -86,9 +89,7 @@ def describe_lemma(lemma: Lemma) -> dict[str, Any]:
         lemma.id, Quantity.ALGEBRAIC, lemma.right, lambda _: lemma.derivation, Setting(), free=lemma.left.indices
     )
     rng = np.random.default_rng(0)
-    holds = all(
-        replay(lemma.derivation, part, residue_instance(part, count, 2, 2, rng)) is None for count in (2, 3, 5)
-    )
+    holds = all(replay(lemma.derivation, part, residue_instance(part, count, 2, 2, rng)) is None for count in (2, 3, 5))
     return {
         "id": lemma.id,
         "title": lemma.title,
@@ -102,9 +103,7 @@ def describe_lemma(lemma: Lemma) -> dict[str, Any]:
 
 def describe_identities() -> dict[str, Any]:
     """The catalogue of true identities, and how many of them reduce to 0."""
-    rows = [
-        {"latex": f"{latex(i.left)} = {latex(i.right)}", "zero": identity_residue(i).is_zero} for i in identities()
-    ]
+    rows = [{"latex": f"{latex(i.left)} = {latex(i.right)}", "zero": identity_residue(i).is_zero} for i in identities()]
     return {"count": len(rows), "zero": sum(bool(row["zero"]) for row in rows), "rows": rows}
 
 
@@ -129,8 +128,11 @@ def _revision() -> str:
     try:
         run = subprocess.run(
             ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True, text=True, timeout=10, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return run.stdout.strip() or "unknown"

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-
 from numerics.errors import InputError
 from numerics.gradcheck import SlopeCheck, SlopeOutcome, differentiate
 from numerics.instances import Instance, random_instance
@@ -53,15 +52,15 @@ _Outcome = tuple[Status, str, dict[str, Any]]
 
 
 def _derived(claim: Claim, plan: Plan) -> _Outcome:
-    rows, rules = [], set()
+    rows, rules, count = [], set(), 0
     for part in claim.parts:
         chain = part.derivation()
         if chain.steps[0].move is not Move.DEFINITION or chain.expression != tidy(part.statement):
             return Status.FAILED, f"{part.label}: the chain does not run from the definition to the statement", {}
         rules |= {rule for step in chain.steps for rule in step.rules}
         rows.append({"part": part.label, "steps": len(chain.steps), "seconds": round(chain.seconds, 4)})
-    steps = sum(row["steps"] for row in rows)
-    summary = f"{len(rows)} equations for symbolic L and d in {steps} steps"
+        count += len(chain.steps)
+    summary = f"{len(rows)} equations for symbolic L and d in {count} steps"
     return Status.PASSED, summary, {"checks": rows, "rules used": sorted(rules)}
 
 
@@ -153,8 +152,11 @@ def _differentiated(claim: Claim, plan: Plan) -> _Outcome:
 
 def _deviation_row(found: Deviation) -> dict[str, float]:
     return {
-        "claimed size": found.size, "reverse": found.reverse, "forward": found.forward, "tolerance": found.tolerance,
-    }  # fmt: skip
+        "claimed size": found.size,
+        "reverse": found.reverse,
+        "forward": found.forward,
+        "tolerance": found.tolerance,
+    }
 
 
 def _deviation_text(found: Deviation) -> str:
@@ -187,11 +189,19 @@ def _sloped(claim: Claim, plan: Plan) -> _Outcome:
 
 def _slope_row(title: str, check: SlopeCheck) -> dict[str, Any]:
     return {
-        "name": title, "claimed": check.claimed, "estimated": check.estimated, "error": check.estimated_error,
-        "observed_order": check.observed_order, "expected_order": 2, "outcome": str(check.outcome),
-        "reason": check.reason, "steps": list(check.steps), "remainders": list(check.remainders),
-        "changes": list(check.remainders0), "floor": list(check.floor),
-    }  # fmt: skip
+        "name": title,
+        "claimed": check.claimed,
+        "estimated": check.estimated,
+        "error": check.estimated_error,
+        "observed_order": check.observed_order,
+        "expected_order": 2,
+        "outcome": str(check.outcome),
+        "reason": check.reason,
+        "steps": list(check.steps),
+        "remainders": list(check.remainders),
+        "changes": list(check.remainders0),
+        "floor": list(check.floor),
+    }
 
 
 def _sweep(part: Part, instance: Instance, plan: Plan) -> dict[str, Any]:
@@ -202,20 +212,25 @@ def _sweep(part: Part, instance: Instance, plan: Plan) -> dict[str, Any]:
 
 
 def _sampled(claim: Claim, plan: Plan) -> _Outcome:
-    rows = []
+    rows, shares, total = [], [], 0
     for part in _measured_parts(claim):
         result = sample(part, least_length=claim.least_length, examples=plan.examples, number=plan.seed)
         rows.append(
-            {"part": part.label, "examples": result.examples, "non-vacuous": round(result.share, 3), "worst": result.worst}
-        )  # fmt: skip
+            {
+                "part": part.label,
+                "examples": result.examples,
+                "non-vacuous": round(result.share, 3),
+                "worst": result.worst,
+            }
+        )
         numbers = {"seed": plan.seed, "vacuous below": VACUOUS_SHARE, "checks": rows}
         if result.falsified:
             return Status.FAILED, f"{part.label}: {result.falsified}", numbers
         if not result.passed:
             return Status.FAILED, f"{part.label}: only {result.share:.0%} of the examples are non-vacuous", numbers
-    share = min(row["non-vacuous"] for row in rows)
-    total = sum(row["examples"] for row in rows)
-    return Status.PASSED, f"{total} examples agree, at least {share:.0%} of each kind non-vacuous", numbers
+        shares.append(result.share)
+        total += result.examples
+    return Status.PASSED, f"{total} examples agree, at least {min(shares):.0%} of each kind non-vacuous", numbers
 
 
 def _refuted(claim: Claim, plan: Plan) -> _Outcome:
@@ -226,11 +241,15 @@ def _refuted(claim: Claim, plan: Plan) -> _Outcome:
         for rejection in result.rejections:
             rows.append(
                 {
-                    "variant": variant.id, "sentence": variant.sentence, "latex": variant.part.latex,
-                    "route": str(rejection.route), "status": "passed" if rejection.rejected else "failed",
-                    "counterexample": found, "detail": rejection.detail,
+                    "variant": variant.id,
+                    "sentence": variant.sentence,
+                    "latex": variant.part.latex,
+                    "route": str(rejection.route),
+                    "status": "passed" if rejection.rejected else "failed",
+                    "counterexample": found,
+                    "detail": rejection.detail,
                 }
-            )  # fmt: skip
+            )
             if not rejection.rejected:
                 problems.append(f"“{variant.id}” was not rejected by the route {rejection.route}: {rejection.detail}")
     wrong = [i.name for i in identities() if not identity_residue(i).is_zero]
@@ -253,4 +272,3 @@ _GRADES: dict[Grade, Callable[[Claim, Plan], _Outcome]] = {
     Grade.SAMPLED: _sampled,
     Grade.REFUTED: _refuted,
 }
-

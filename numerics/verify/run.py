@@ -24,8 +24,14 @@ from theory.claim import Claim
 
 #: Longest routes first, so that no process is left with a long one at the end.
 _ORDER = (
-    Grade.ENCLOSED, Grade.SAMPLED, Grade.SLOPED, Grade.REPLAYED, Grade.REFUTED, Grade.DIFFERENTIATED, Grade.DERIVED,
-)  # fmt: skip
+    Grade.ENCLOSED,
+    Grade.SAMPLED,
+    Grade.SLOPED,
+    Grade.REPLAYED,
+    Grade.REFUTED,
+    Grade.DIFFERENTIATED,
+    Grade.DERIVED,
+)
 
 _NOT_RUN = (
     Evidence(Grade.MECHANISED, Status.NOT_RUN, 0.0, "no mechanised proof is part of this version"),

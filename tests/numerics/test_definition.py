@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,16 +58,14 @@ def test_objectives_are_the_expectations_of_the_paper():
     )
     got = definition.supervised_loss(attention, tokens, weights, pooling, lambda h: (h @ readout) ** 2)
     torch.testing.assert_close(got, expected_supervised)
-    torch.testing.assert_close(
-        definition.reconstruction_loss(attention, tokens, weights), expected_reconstruction
-    )
+    torch.testing.assert_close(definition.reconstruction_loss(attention, tokens, weights), expected_reconstruction)
 
 
 def test_balls_contain_the_exact_value():
     part = find_claim("G1").parts[3]
     instance = random_instance(part, 5, 2, 2, np.random.default_rng(3))
     exact = by_series(instance, part.quantity, EXACT)[()]
-    ball = by_series(instance, part.quantity, BALLS)[()]
+    ball: Any = by_series(instance, part.quantity, BALLS)[()]
     with working(bits=300):  # the comparison itself converts the rational to a ball
         assert ball.contains(exact)
         assert ball.rad() > 0
@@ -91,7 +90,9 @@ def test_a_curvature_needs_a_longer_series():
 def test_float_setup_agrees_with_exact_series_at_zero():
     instance = _small()
     setup = Setup(instance, FLOATS)
-    value = setup.value(Quantity.RECONSTRUCTION_SLOPE, setup.attention(torch.zeros((), dtype=torch.float64), setup.pattern))
+    value = setup.value(
+        Quantity.RECONSTRUCTION_SLOPE, setup.attention(torch.zeros((), dtype=torch.float64), setup.pattern)
+    )
     with working(order=2):
         exact = Setup(instance, EXACT)
         series = exact.value(Quantity.RECONSTRUCTION_SLOPE, exact.attention(path_parameter(EXACT), exact.pattern))

@@ -57,7 +57,9 @@ def test_derived_objects_equal_their_matrix_form():
     np.testing.assert_allclose(env.evaluate(objects.centred[j, i], (i, j)), centred.T)
     np.testing.assert_allclose(env.evaluate(objects.centred[i, i], (i,)), np.diag(centred))
     np.testing.assert_allclose(env.evaluate(objects.second_moment[i, j], (i, j)), moment)
-    np.testing.assert_allclose(env.evaluate(objects.centred_moment[i, j], (i, j)), j_matrix @ moment @ j_matrix, atol=1e-15)
+    np.testing.assert_allclose(
+        env.evaluate(objects.centred_moment[i, j], (i, j)), j_matrix @ moment @ j_matrix, atol=1e-15
+    )
     np.testing.assert_allclose(env.evaluate(objects.centred_pattern[i, j], (i, j)), j_matrix @ d @ j_matrix, atol=1e-15)
     np.testing.assert_allclose(env.evaluate(objects.pooled_key_weight[j], (j,)), (w / keys) @ centred)
     np.testing.assert_allclose(env.evaluate(objects.gradient_moment[j], (j,)), np.einsum("n,nc,njc->j", p, g, x))
@@ -74,9 +76,10 @@ def test_sums_products_and_expectations_equal_loops(seed):
         objects.pattern[i, j] * delta(j, k) * objects.pooling[k] * Expectation(total(objects.loss_gradient[c] * objects.tokens[i, c], c)),
         i, j, k,
     ) / length + total(objects.mask[i, j], i, j) * width  # fmt: skip
-    loops = sum(
-        d[a, b] * w[b] * sum(p[s] * g[s] @ x[s, a] for s in range(2)) for a in range(3) for b in range(3)
-    ) / 3 + m.sum() * 2
+    loops = (
+        sum(d[a, b] * w[b] * sum(p[s] * g[s] @ x[s, a] for s in range(2)) for a in range(3) for b in range(3)) / 3
+        + m.sum() * 2
+    )
     assert float(env.evaluate(expression)) == pytest.approx(loops, rel=1e-12)
 
 

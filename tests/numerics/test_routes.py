@@ -21,13 +21,12 @@ from numerics.routes.enclosure import enclose
 from numerics.routes.replay import ReplayFailure, degree, false_pass_bound, replay, residue_instance
 from numerics.routes.sampling import sample
 from numerics.routes.slope import slope_check, slope_check_with_control
+from numerics.strategies import instances
 from numerics.tolerance import slope_scale, tolerance
 from theory.catalogue import claims, find_claim
 from theory.claim import Quantity
 
-MEASURED = [
-    (claim, part) for claim in claims() for part in claim.parts if part.quantity is not Quantity.ALGEBRAIC
-]
+MEASURED = [(claim, part) for claim in claims() for part in claim.parts if part.quantity is not Quantity.ALGEBRAIC]
 IDS = [f"{claim.id}: {part.label}" for claim, part in MEASURED]
 
 
@@ -73,9 +72,7 @@ def test_a_replay_notices_a_dropped_line(drop):
     chain = part.derivation()
     assert len(chain.steps) == 8
     removed = chain.steps.pop(drop)
-    failures = [
-        replay(chain, part, residue_instance(part, 4, 2, 2, np.random.default_rng(seed))) for seed in range(2)
-    ]
+    failures = [replay(chain, part, residue_instance(part, 4, 2, 2, np.random.default_rng(seed))) for seed in range(2)]
     changes_value = removed.move.name in ("DIFFERENTIATE", "AT_ZERO")
     assert all(isinstance(f, ReplayFailure) for f in failures) == changes_value
 
@@ -105,18 +102,11 @@ def test_sampling_fails_on_a_wrong_statement_and_shows_the_example():
     assert "deviation" in result.falsified
 
 
-def test_sampling_fails_when_it_is_vacuous():
+def test_sampling_fails_when_it_is_vacuous(monkeypatch):
     # At L = 2 the diagonal mask leaves one key a query: nothing moves, whatever is claimed to vanish.
     part = find_claim("P1-diag").parts[0]
-    import numerics.routes.sampling as sampling
-    from numerics.strategies import instances
-
-    original = sampling.instances
-    try:
-        sampling.instances = lambda part, least: instances(part, 2, 2)
-        result = sample(part, least_length=2, examples=10, number=0)
-    finally:
-        sampling.instances = original
+    monkeypatch.setattr("numerics.routes.sampling.instances", lambda part, least: instances(part, 2, 2))
+    result = sample(part, least_length=2, examples=10, number=0)
     assert not result.falsified
     assert result.share == 0
     assert not result.passed
