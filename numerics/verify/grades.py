@@ -77,7 +77,7 @@ def _replayed(claim: Claim, plan: Plan) -> _Outcome:
         bound = false_pass_bound(chain, plan.trials)
         worst = max(worst, bound)
         rows.append({"part": part.label, "lines": len(chain.steps), "trials": len(instances), "error bound": bound})
-    summary = f"every line holds at {plan.trials} random points modulo {PRIME}; a false one passes with probability ≤ {worst:.0e}"
+    summary = f"every line holds at {plan.trials} random points modulo {PRIME}; false lines pass with p ≤ {worst:.0e}"
     return Status.PASSED, summary, {"prime": PRIME, "checks": rows}
 
 
@@ -215,14 +215,8 @@ def _sampled(claim: Claim, plan: Plan) -> _Outcome:
     rows, shares, total = [], [], 0
     for part in _measured_parts(claim):
         result = sample(part, least_length=claim.least_length, examples=plan.examples, number=plan.seed)
-        rows.append(
-            {
-                "part": part.label,
-                "examples": result.examples,
-                "non-vacuous": round(result.share, 3),
-                "worst": result.worst,
-            }
-        )
+        row = {"part": part.label, "examples": result.examples, "non-vacuous": round(result.share, 3)}
+        rows.append({**row, "worst deviation / tolerance": result.worst})
         numbers = {"seed": plan.seed, "vacuous below": VACUOUS_SHARE, "checks": rows}
         if result.falsified:
             return Status.FAILED, f"{part.label}: {result.falsified}", numbers

@@ -15,9 +15,9 @@ class Plan:
     """Sizes of the routes; the defaults keep a full run well under 90 seconds on two cores.
 
     ``trials`` replays a part at that many random points; ``instances`` is the number of random instances of the
-    enclosed, differentiated and sloped routes; ``examples`` the number of hypothesis examples a part.  ``data`` are real
-    sequences (``None`` leaves them out); ``exact_on_real`` names the claims that are also replayed and enclosed on one
-    real sequence.
+    enclosed, differentiated and sloped routes; ``examples`` the number of hypothesis examples a part.  ``data`` are
+    real sequences (``None`` leaves them out); ``exact_on_real`` names the claims that are also replayed and enclosed on
+    one real sequence.
     """
 
     seed: int = 0

@@ -81,5 +81,5 @@ def test_float_projection_agrees_with_the_exact_one(case):
     pattern, mask, pooling = case
     exact = project_onto_blind_set(pattern, mask, pooling).astype(float)
     got = project_in_floats(pattern.astype(float), mask, pooling.astype(float))
-    # The normal matrix has entries from squared pooling weights: condition up to (5 L)^2 twice, times the unit roundoff.
+    # The normal matrix holds squared pooling weights: condition up to (5 L)^2 twice, times the unit roundoff.
     assert np.abs(got - exact).max() <= 1e-9 * max(1.0, np.abs(pattern.astype(float)).max())

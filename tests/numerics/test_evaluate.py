@@ -73,7 +73,8 @@ def test_sums_products_and_expectations_equal_loops(seed):
     i, j, k = (index(n, POSITIONS) for n in "ijk")
     c = index("c", FEATURES)
     expression = total(
-        objects.pattern[i, j] * delta(j, k) * objects.pooling[k] * Expectation(total(objects.loss_gradient[c] * objects.tokens[i, c], c)),
+        objects.pattern[i, j] * delta(j, k) * objects.pooling[k]
+        * Expectation(total(objects.loss_gradient[c] * objects.tokens[i, c], c)),
         i, j, k,
     ) / length + total(objects.mask[i, j], i, j) * width  # fmt: skip
     loops = (
