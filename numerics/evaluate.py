@@ -16,14 +16,17 @@ import numpy as np
 import sympy as sp
 
 from numerics.rings import Ring
-from theory.curves import CurveEntry, alpha
-from theory.objectives import Loss, loss_slope, pooled
-from theory.objects import loss_gradient
+from theory.curves import Curve, CurveEntry, alpha
+from theory.objectives import Loss, loss_curvature, loss_slope, pooled
+from theory.objects import loss_gradient, loss_hessian
 from theory.sums import FEATURES, Entry, Expectation, Index, Tensor, length, width
 from theory.sums.symbols import is_delta
 
 #: Reserved axis names: samples of the law, and patterns evaluated side by side.
 SAMPLE, BATCH = "(sample)", "(batch)"
+
+
+_LOSS_TENSORS = {loss_gradient: loss_slope, loss_hessian: loss_curvature}
 
 
 @dataclass(frozen=True)
@@ -245,8 +248,8 @@ class Environment:
         if tensor in self.arrays:
             dims, array = self.arrays[tensor]
             held = Value(dims, (array,))
-        elif tensor == loss_gradient and self.loss is not None:
-            held = self._cached(tensor, lambda: self._loss_slopes(pooled(formal[0], at=0), formal[0]))
+        elif tensor in _LOSS_TENSORS and self.loss is not None:
+            held = self._cached(tensor, lambda: self._loss_derivative(_LOSS_TENSORS[tensor], sp.S.Zero))
         elif tensor.definition is not None:
             definition = tensor.definition
             held = self._cached(tensor, lambda: self._value(definition(*formal)))
@@ -268,8 +271,8 @@ class Environment:
     def _curve(self, expression: CurveEntry) -> Value:
         curve, formal = expression.curve, expression.as_entry().tensor.formal_indices()
         generic = curve(*formal, at=expression.at, order=expression.order)
-        if curve == loss_slope:
-            make = lambda: self._loss_slopes(pooled(formal[0], at=expression.at), formal[0])  # noqa: E731
+        if curve in (loss_slope, loss_curvature):
+            make = lambda: self._loss_derivative(curve, expression.at)  # noqa: E731
         else:
             make = lambda: self._value(generic.unfold())  # noqa: E731
         held = self._cached((curve, expression.order, expression.at), make)
@@ -307,12 +310,20 @@ class Environment:
         inner = self._contract([self._multiply(cubic, h)], (c.name,))
         return self._add(self._contract([flat], (c.name,)), self._product([third, inner, inner, inner]))
 
-    def _loss_slopes(self, h_entry: CurveEntry, c: Index) -> Value:
+    def _loss_derivative(self, curve: Curve, at: sp.Expr) -> Value:
+        """First or second partial derivatives of the loss in h, over samples and one or two feature axes."""
         linear, quadratic, cubic = self._loss_parts()
-        h = self._value(h_entry)
+        (c,) = loss_gradient.formal_indices()
+        h = self._value(pooled(c, at=at))
         inner = self._contract([self._multiply(cubic, h)], (c.name,))
-        flat = self._add(linear, self._multiply(quadratic, h))
-        return self._add(flat, self._product([cubic, inner, inner]))
+        if curve == loss_slope:
+            flat = self._add(linear, self._multiply(quadratic, h))
+            return self._add(flat, self._product([cubic, inner, inner]))
+        first, second = (i.name for i in loss_hessian.formal_indices())
+        eye = self.ring.array(np.eye(self.token_width, dtype=np.int64))
+        diagonal = self._multiply(quadratic, Value((first, second), (eye,)))
+        transposed = Value((SAMPLE, second), cubic.series)
+        return self._add(diagonal, self._product([self._constant(sp.Integer(2)), cubic, transposed, inner]))
 
 
 def _aligned(dims: tuple[str, ...], array: np.ndarray, wanted: tuple[str, ...]) -> np.ndarray:

@@ -28,6 +28,10 @@ class LabelLoss(Protocol):
         """Bound of the absolute terms of the gradient, where the pooled entries are at most ``size`` (N x d)."""
         ...
 
+    def hessian_bound(self, size: np.ndarray) -> np.ndarray:
+        """Bound of the absolute terms of the Hessian there (N x d x d)."""
+        ...
+
 
 @dataclass(frozen=True)
 class PolynomialLoss:
@@ -54,6 +58,11 @@ class PolynomialLoss:
         a, b, t = (np.abs(np.asarray(part, dtype=np.float64)) for part in (self.linear, self.quadratic, self.cubic))
         return np.asarray(a + b * size + t * (t * size).sum(1)[:, None] ** 2)
 
+    def hessian_bound(self, size: np.ndarray) -> np.ndarray:
+        b, t = (np.abs(np.asarray(part, dtype=np.float64)) for part in (self.quadratic, self.cubic))
+        outer = 2 * t[:, :, None] * t[:, None, :] * (t * size).sum(1)[:, None, None]
+        return np.asarray(outer + b[:, :, None] * np.eye(b.shape[1]))
+
 
 @dataclass(frozen=True)
 class LogisticLoss:
@@ -71,6 +80,10 @@ class LogisticLoss:
         # The sigmoid is at most 1; an absolute error of the score, at most |w|.|h|, is a relative error of exp.
         weight = np.abs(np.asarray(self.weight, dtype=np.float64))
         return np.asarray(weight * (1 + (size * weight).sum(1))[:, None])
+
+    def hessian_bound(self, size: np.ndarray) -> np.ndarray:
+        weight = np.abs(np.asarray(self.weight, dtype=np.float64))
+        return np.asarray(np.outer(weight, weight) * (1 + (size * weight).sum(1))[:, None, None])
 
 
 @dataclass(frozen=True)
@@ -95,3 +108,9 @@ class CrossEntropyLoss:
         # Probabilities and one-hot sum to 2; score errors act as relative errors of exp, as for the logistic loss.
         weight = np.abs(np.asarray(self.weight, dtype=np.float64))
         return np.asarray(2 * weight.max(1) * (1 + (size @ weight).max(1))[:, None])
+
+    def hessian_bound(self, size: np.ndarray) -> np.ndarray:
+        # Hessian W (diag p - p p') W': entries at most 2 max|W_c.| max|W_e.|, times the condition of exp.
+        weight = np.abs(np.asarray(self.weight, dtype=np.float64))
+        outer = np.outer(weight.max(1), weight.max(1))
+        return np.asarray(2 * outer * (1 + (size @ weight).max(1))[:, None, None])

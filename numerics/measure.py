@@ -20,6 +20,9 @@ from numerics.numbers import FLOATS, Numbers, coefficient, path_parameter, scala
 from numerics.rings import elementwise
 from theory.claim import Quantity
 
+#: Quantities that are second derivatives in alpha.
+CURVATURES = (Quantity.POOLED_CURVATURE, Quantity.SUPERVISED_CURVATURE)
+
 #: The two gradients in the scores.
 GRADIENTS = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
 
@@ -43,7 +46,7 @@ class Setup:
         """The function whose derivative the quantity is."""
         if quantity is Quantity.ATTENTION_SLOPE:
             return attention
-        if quantity is Quantity.POOLED_SLOPE:
+        if quantity in (Quantity.POOLED_SLOPE, Quantity.POOLED_CURVATURE):
             return definition.pooled_vectors(definition.outputs(attention, self.tokens), self.pooling)
         if quantity is Quantity.TOKEN_INFLUENCE:
             return definition.pooled_vectors(definition.outputs(attention, self.identity), self.pooling)[0]
@@ -54,7 +57,7 @@ class Setup:
 
 def series_order(quantity: Quantity) -> int:
     """Which coefficient of the series holds a quantity: 2 for a curvature, else 1."""
-    return 2 if quantity is Quantity.SUPERVISED_CURVATURE else 1
+    return 2 if quantity in CURVATURES else 1
 
 
 class SeriesMeasurement:
@@ -121,10 +124,12 @@ def by_reverse_mode(instance: Instance, quantity: Quantity) -> np.ndarray:
         return gradient.numpy()
     step = torch.zeros((), dtype=torch.float64, requires_grad=True)
     value = _along(setup, quantity)(step)
-    if quantity is Quantity.SUPERVISED_CURVATURE:
-        (slope,) = torch.autograd.grad(value, step, create_graph=True)
-        return torch.autograd.grad(slope, step)[0].numpy()
-    rows = [torch.autograd.grad(entry, step, retain_graph=True)[0] for entry in value.reshape(-1)]
+    rows = []
+    for entry in value.reshape(-1):
+        (slope,) = torch.autograd.grad(entry, step, retain_graph=True, create_graph=quantity in CURVATURES)
+        if quantity in CURVATURES:
+            (slope,) = torch.autograd.grad(slope, step, retain_graph=True)
+        rows.append(slope)
     return torch.stack(rows).reshape(value.shape).numpy()
 
 
@@ -136,7 +141,7 @@ def by_forward_mode(instance: Instance, quantity: Quantity) -> np.ndarray:
     def slope(step: torch.Tensor) -> torch.Tensor:
         return torch.func.jvp(along, (step,), (one,))[1]
 
-    if quantity is Quantity.SUPERVISED_CURVATURE:
+    if quantity in CURVATURES:
         return torch.func.jvp(slope, (zero,), (one,))[1].numpy()
     return slope(zero).numpy()
 
@@ -150,7 +155,20 @@ def slope_along(instance: Instance, quantity: Quantity, direction: np.ndarray) -
 
 def loss_gradients(instance: Instance) -> np.ndarray:
     """Gradient of the loss in the pooled vector at uniform attention (samples x features), by backpropagation."""
+    return _loss_gradient(instance)[1].detach().numpy()
+
+
+def loss_hessians(instance: Instance) -> np.ndarray:
+    """Hessian of the loss in the pooled vector at uniform attention (samples x features x features)."""
+    pooled, gradient = _loss_gradient(instance)
+    columns = [torch.autograd.grad(gradient[:, c].sum(), pooled, retain_graph=True)[0] for c in range(pooled.shape[1])]
+    return torch.stack(columns, dim=1).numpy()
+
+
+def _loss_gradient(instance: Instance) -> tuple[torch.Tensor, torch.Tensor]:
     setup = Setup(instance, FLOATS)
     uniform = setup.attention(torch.zeros((), dtype=torch.float64), setup.pattern)
     pooled = definition.pooled_vectors(definition.outputs(uniform, setup.tokens), setup.pooling).requires_grad_()
-    return torch.autograd.grad(setup.loss(pooled).sum(), pooled)[0].numpy()
+    # A loss that is linear in h has a gradient without a graph; adding 0 * h^2 keeps one.
+    total = setup.loss(pooled).sum() + 0 * (pooled * pooled).sum()
+    return pooled, torch.autograd.grad(total, pooled, create_graph=True)[0]

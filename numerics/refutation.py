@@ -15,6 +15,7 @@ import sympy as sp
 from numerics.evaluate import BATCH, Environment
 from numerics.gradcheck import SlopeOutcome
 from numerics.instances import Instance
+from numerics.measure import series_order
 from numerics.rings import PRIME, PrimeField, Rationals
 from numerics.routes.autodiff import deviation
 from numerics.routes.enclosure import enclose
@@ -54,7 +55,9 @@ class Refutation:
 
 def refute(variant: FalseVariant, tries: int = 400) -> Refutation:
     """Search a counterexample, in at most ``tries`` instances of each size, and ask every listed route."""
-    found = find_counterexample(variant.part, least_length=variant.least_length, tries=tries)
+    found = find_counterexample(
+        variant.part, least_length=variant.least_length, tries=tries, quadratic=variant.quadratic_loss
+    )
     if found is None:
         rejections = tuple(Rejection(route, False, "the search found no counterexample") for route in variant.routes)
         return Refutation(variant, None, rejections)
@@ -93,7 +96,7 @@ def residues_of_sides(part: Part, instance: Instance) -> tuple[np.ndarray, np.nd
     if part.quantity is Quantity.RECONSTRUCTION_GRADIENT:
         return _gradient_residues(instance, reconstruction()), claimed
     series = environment.series(_path_function(part), part.free)
-    power = 2 if part.quantity is Quantity.SUPERVISED_CURVATURE else 1
+    power = series_order(part.quantity)
     return np.asarray(series[power] * power % PRIME), claimed
 
 
@@ -103,6 +106,7 @@ def _path_function(part: Part) -> sp.Expr:
     functions: dict[Quantity, sp.Expr] = {
         Quantity.ATTENTION_SLOPE: attention(i, j),
         Quantity.POOLED_SLOPE: pooled(c),
+        Quantity.POOLED_CURVATURE: pooled(c),
         Quantity.TOKEN_INFLUENCE: total(objects.pooling[i] * attention(i, j, at=alpha), i),
         Quantity.RECONSTRUCTION_SLOPE: reconstruction(),
     }

@@ -33,6 +33,10 @@ class Counterexample:
     true: np.ndarray
     claimed: np.ndarray
 
+    def _loss(self) -> str:
+        quadratic = isinstance(self.instance.loss, PolynomialLoss) and np.any(self.instance.loss.quadratic != 0)
+        return "sum of h_c + h_c²/2" if quadratic else "sum of h_c"
+
     def record(self) -> dict[str, Any]:
         """Plain values, rationals as strings."""
         instance = self.instance
@@ -43,7 +47,7 @@ class Counterexample:
             "mask": np.asarray(instance.mask, dtype=int).tolist(),
             "pooling": _strings(instance.pooling),
             "tokens": _strings(instance.tokens),
-            "loss": "linear, gradient 1 in every feature",
+            "loss": self._loss(),
             "true": _strings(self.true),
             "claimed": _strings(self.claimed),
         }
@@ -65,7 +69,13 @@ def exact_sides(part: Part, instance: Instance) -> tuple[np.ndarray, np.ndarray]
 
 
 def find_counterexample(
-    part: Part, *, least_length: int = 2, most_length: int = 5, most_width: int = 2, tries: int = 400
+    part: Part,
+    *,
+    least_length: int = 2,
+    most_length: int = 5,
+    most_width: int = 2,
+    tries: int = 400,
+    quadratic: bool = False,
 ) -> Counterexample | None:
     """The first instance, in the search order, on which the statement is false; ``None`` when none is found.
 
@@ -74,14 +84,14 @@ def find_counterexample(
     for count, width, height in itertools.product(
         range(least_length, most_length + 1), range(1, most_width + 1), (1, 2)
     ):
-        for instance in itertools.islice(_instances(part, count, width, height), tries):
+        for instance in itertools.islice(_instances(part, count, width, height, quadratic), tries):
             true, claimed = exact_sides(part, instance)
             if (true != claimed).any():
                 return Counterexample(instance, true, claimed)
     return None
 
 
-def _instances(part: Part, count: int, width: int, height: int) -> Iterator[Instance]:
+def _instances(part: Part, count: int, width: int, height: int, quadratic: bool) -> Iterator[Instance]:
     one = np.array([Fraction(1)], dtype=object)
     rng = np.random.default_rng(0)
     ones, zeros = np.full((1, width), Fraction(1), dtype=object), np.full((1, width), Fraction(0), dtype=object)
@@ -95,7 +105,7 @@ def _instances(part: Part, count: int, width: int, height: int) -> Iterator[Inst
             pooling,
             token.reshape(1, count, width),
             one,
-            PolynomialLoss(ones, zeros, zeros),
+            PolynomialLoss(ones, ones if quadratic else zeros, zeros),
             unit_vector(width, rng),
             np.arange(1, count + 1),
             cls,
@@ -106,8 +116,14 @@ def _instances(part: Part, count: int, width: int, height: int) -> Iterator[Inst
 def _stream(
     part: Part, mask: np.ndarray, pooling: np.ndarray, cls: int | None, height: int, tokens: list[np.ndarray]
 ) -> Iterator[tuple[Any, ...]]:
-    for pattern in _patterns(part, mask, pooling, height):
-        for token in tokens:
+    """Pairs of a pattern and tokens, the simplest pairs of both first."""
+    source, patterns = _patterns(part, mask, pooling, height), []
+    for rank in itertools.count():
+        patterns += itertools.islice(source, 1)
+        pairs = [(patterns[n], tokens[rank - n]) for n in range(min(rank + 1, len(patterns))) if rank - n < len(tokens)]
+        if not pairs:
+            return
+        for pattern, token in pairs:
             yield mask, pooling, cls, pattern, token
 
 

@@ -1,16 +1,18 @@
 """How large a rounding error of a float64 route can be, and how large a slope could have been.
 
-``slope_scale`` bounds the quantity by the sum of absolute values of its terms, from the definition's first-order
-bound ``|a'_ij| <= (|Delta_ij| + mean |Delta_i.|) / n_i``.  It serves twice: as what a non-zero slope would look like,
-and, times the rounding factor ``gamma_n = n u / (1 - n u)`` (Higham, Accuracy and Stability, section 3.1), as the
-tolerance of a float64 evaluation with n roundings on its longest chain.
+Both are sums of absolute values of the terms of a quantity.  ``slope_scale`` bounds every intermediate term, with
+``|a'_ij| <= (|Delta_ij| + mean |Delta_i.|) / n_i``; times ``gamma_n = n u / (1 - n u)`` (Higham, Accuracy and Stability,
+section 3.1) it is the tolerance of a float64 evaluation with n roundings on its longest chain.  ``term_scale`` sums the
+statement's own terms: a quantity far below it has cancelled, and shows little.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from numerics.blind_set import centre_rows
 from numerics.instances import Instance
+from numerics.measure import GRADIENTS, loss_gradients, loss_hessians
 from theory.claim import Quantity
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -21,26 +23,52 @@ def _floats(values: object) -> np.ndarray:
 
 
 def slope_scale(instance: Instance, quantity: Quantity) -> float:
-    """Sum of absolute values of the terms of a quantity: an upper bound of it that only cancellation reduces."""
+    """Bound of the intermediate terms of a quantity: what rounding errors are relative to."""
     mask, pattern = _floats(instance.mask), _floats(instance.pattern)
-    tokens, weights, pooling = _floats(instance.tokens), _floats(instance.sample_weights), _floats(instance.pooling)
+    spread = mask * (pattern + ((pattern * mask).sum(1) / mask.sum(1))[:, None])
+    size = _pooled_size(instance)
+    return _terms(instance, quantity, spread, instance.loss.gradient_bound(size), instance.loss.hessian_bound(size))
+
+
+def term_scale(instance: Instance, quantity: Quantity) -> float:
+    """Sum of absolute values of the statement's own terms, which only cancellation between them reduces."""
+    mask, pattern = np.asarray(instance.mask, dtype=np.float64), np.asarray(instance.pattern, dtype=np.float64)
+    centred = np.abs(centre_rows(pattern, mask))
+    gradient, hessian = loss_gradients(instance), loss_hessians(instance)
+    return _terms(instance, quantity, centred, np.abs(gradient), np.abs(hessian))
+
+
+def _pooled_size(instance: Instance) -> np.ndarray:
+    mask = _floats(instance.mask)
+    outputs = (mask / mask.sum(1)[:, None]) @ _floats(instance.tokens)
+    return np.asarray(np.einsum("i,nic->nc", _floats(instance.pooling), outputs))
+
+
+def _terms(instance: Instance, quantity: Quantity, spread: np.ndarray, pull: np.ndarray, hessian: np.ndarray) -> float:
+    """Sum of absolute terms, given bounds of the centred pattern and of the loss derivatives."""
+    mask, pooling = _floats(instance.mask), _floats(instance.pooling)
+    tokens, weights = _floats(instance.tokens), _floats(instance.sample_weights)
     keys = mask.sum(1)
-    attention = mask * (pattern + ((pattern * mask).sum(1) / keys)[:, None]) / keys[:, None]
+    attention = spread / keys[:, None]
     if quantity is Quantity.ATTENTION_SLOPE:
         return float(attention.max())
     if quantity is Quantity.TOKEN_INFLUENCE:
         return float((pooling @ attention).max())
+    response = np.einsum("j,njc->nc", pooling @ attention, tokens)
     if quantity is Quantity.POOLED_SLOPE:
-        return float(np.einsum("j,njc->nc", pooling @ attention, tokens).max())
-    outputs = (mask / keys[:, None]) @ tokens
-    pull = instance.loss.gradient_bound(np.einsum("i,nic->nc", pooling, outputs))
+        return float(response.max())
+    # |a''_ij| <= (s_ij^2 + mean_k s_ik^2) / n_i, by the softmax curvature with |centred| <= s.
+    bend = mask * (spread**2 + ((spread**2).sum(1) / keys)[:, None]) / keys[:, None]
+    if quantity is Quantity.POOLED_CURVATURE:
+        return float(np.einsum("j,njc->nc", pooling @ bend, tokens).max())
     moved = np.einsum("n,nc,njc->j", weights, pull, tokens, optimize=True)
     if quantity is Quantity.SUPERVISED_SLOPE:
         return float(pooling @ attention @ moved)
     if quantity is Quantity.SUPERVISED_CURVATURE:
-        return float(3 * pattern.max() * (pooling @ attention @ moved))
+        return float(pooling @ bend @ moved + np.einsum("n,nc,nce,ne->", weights, response, hessian, response))
     if quantity is Quantity.SUPERVISED_GRADIENT:
         return float((pooling / keys).max() * (moved.max() + moved.mean()))
+    outputs = (mask / keys[:, None]) @ tokens
     weighted = tokens * weights[:, None, None]
     errors = np.tensordot(outputs + tokens, weighted, axes=([0, 2], [0, 2])) / len(mask)
     if quantity is Quantity.RECONSTRUCTION_SLOPE:
@@ -48,9 +76,9 @@ def slope_scale(instance: Instance, quantity: Quantity) -> float:
     if quantity is Quantity.RECONSTRUCTION_GRADIENT:
         return float((errors.max() + errors.mean()) / keys.min())
     if quantity is Quantity.GRADIENT_PRODUCT:
-        left = slope_scale(instance, Quantity.SUPERVISED_GRADIENT)
-        return float(mask.sum() * left * slope_scale(instance, Quantity.RECONSTRUCTION_GRADIENT))
-    raise ValueError(f"no slope scale for the quantity {quantity}")
+        left, right = (_terms(instance, q, spread, pull, hessian) for q in GRADIENTS)
+        return float(mask.sum() * left * right)
+    raise ValueError(f"no scale for the quantity {quantity}")
 
 
 def rounding_count(instance: Instance) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from theory.claim import Claim
-from theory.claims import blind_set, diagonal_mask, first_order, proposition_1, two_gradients
+from theory.claims import blind_set, diagonal_mask, first_order, proposition_1, second_order, two_gradients
 from theory.derivation import Lemma
 from theory.softmax import LEMMAS
 
 _CLAIMS = {
-    module.CLAIM.id: module.CLAIM for module in (proposition_1, diagonal_mask, first_order, blind_set, two_gradients)
+    module.CLAIM.id: module.CLAIM
+    for module in (proposition_1, diagonal_mask, first_order, blind_set, second_order, two_gradients)
 }
 
 

@@ -50,6 +50,7 @@ class Quantity(StrEnum):
     SUPERVISED_GRADIENT = "supervised gradient"
     RECONSTRUCTION_GRADIENT = "reconstruction gradient"
     GRADIENT_PRODUCT = "gradient product"
+    POOLED_CURVATURE = "pooled curvature"
     SUPERVISED_CURVATURE = "supervised curvature"
     ALGEBRAIC = "algebraic"
 
@@ -64,6 +65,7 @@ QUANTITY_TEX: Mapping[Quantity, str] = {
     Quantity.RECONSTRUCTION_GRADIENT: r"\frac{\partial \mathcal{L}_{\mathrm{SPT}}}{\partial s_{ij}}(0)",
     Quantity.GRADIENT_PRODUCT: r"\left\langle \nabla_S \mathcal{L}_{\mathrm{SPT}}(0),"
     r" \nabla_S \mathcal{L}_{\mathrm{sup}}(0) \right\rangle",
+    Quantity.POOLED_CURVATURE: r"h''_{c}(0)",
     Quantity.SUPERVISED_CURVATURE: r"\mathcal{L}_{\mathrm{sup}}''(0)",
 }
 
@@ -76,6 +78,7 @@ QUANTITY_TEXT: Mapping[Quantity, str] = {
     Quantity.SUPERVISED_GRADIENT: "∂L_sup/∂s[i,j](0)",
     Quantity.RECONSTRUCTION_GRADIENT: "∂L_SPT/∂s[i,j](0)",
     Quantity.GRADIENT_PRODUCT: "⟨∇_S L_SPT(0), ∇_S L_sup(0)⟩",
+    Quantity.POOLED_CURVATURE: "h″[c](0)",
     Quantity.SUPERVISED_CURVATURE: "L_sup″(0)",
 }
 
@@ -210,6 +213,8 @@ def _origin(part: Part) -> tuple[sp.Expr | None, tuple[int, int]]:
         return attention(*part.free).unfold(), (1, 0)
     if quantity is Quantity.POOLED_SLOPE:
         return pooled(*part.free).unfold(), (1, 0)
+    if quantity is Quantity.POOLED_CURVATURE:
+        return pooled(*part.free).unfold(), (2, 0)
     objective = reconstruction() if "reconstruction" in quantity else supervised()
     if quantity is Quantity.SUPERVISED_CURVATURE:
         return objective, (2, 0)
@@ -231,13 +236,17 @@ EVERY_ROUTE = tuple(Route)
 
 @dataclass(frozen=True)
 class FalseVariant:
-    """A tempting false statement; each listed route must reject it at a counterexample found by search."""
+    """A tempting false statement; each listed route must reject it at a counterexample found by search.
+
+    The search uses a linear loss, or one with a quadratic term where only that can tell the difference.
+    """
 
     id: str
     sentence: str
     part: Part
     routes: tuple[Route, ...] = EVERY_ROUTE
     least_length: int = 2
+    quadratic_loss: bool = False
 
 
 @dataclass(frozen=True)

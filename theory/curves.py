@@ -20,12 +20,16 @@ _PRIMES = {0: "", 1: "′", 2: "″", 3: "‴"}
 
 
 class Curve(sp.Symbol):
-    """A named function of alpha whose values are indexed by ``ranges``."""
+    """A named function of alpha whose values are indexed by ``ranges``.
+
+    ``slope`` gives the derivative where it has a form of its own (a chain rule); else the derivative gets a prime.
+    """
 
     ranges: tuple[Range, ...]
     tex: str
     random: bool
     definition: Callable[..., sp.Expr] | None
+    slope: Callable[..., sp.Expr] | None
 
     def __new__(
         cls,
@@ -35,9 +39,11 @@ class Curve(sp.Symbol):
         tex: str | None = None,
         random: bool = False,
         definition: Callable[..., sp.Expr] | None = None,
+        slope: Callable[..., sp.Expr] | None = None,
     ) -> Curve:
         made: Curve = sp.Symbol.__xnew__(cls, name)
         made.ranges, made.tex, made.random, made.definition = ranges, tex or name, random, definition
+        made.slope = slope
         return made
 
     def __call__(self, *indices: Index, at: sp.Expr = alpha, order: int = 0) -> CurveEntry:
@@ -71,7 +77,11 @@ class CurveEntry(sp.Expr):
         return set(self.indices) | self.at.free_symbols
 
     def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
-        return self.curve(*self.indices, at=self.at, order=self.order + 1) if symbol == self.at else sp.S.Zero
+        if symbol != self.at:
+            return sp.S.Zero
+        if self.curve.slope is not None:
+            return self.curve.slope(*self.indices, at=self.at)
+        return self.curve(*self.indices, at=self.at, order=self.order + 1)
 
     def as_entry(self) -> Entry:
         """The entry as an opaque tensor entry, for the normal form."""

@@ -11,12 +11,12 @@ import sympy as sp
 
 from theory.claim import Part, Quantity
 from theory.claims.first_order import GENERAL_RECONSTRUCTION, GENERAL_SUPERVISED
-from theory.objects import centred, gradient_moment, key_count, loss_gradient, pattern, pooled_key_weight, tokens
+from theory.claims.second_order import GENERAL_CURVATURE
+from theory.objects import centred, gradient_moment, key_count, pattern, pooled_key_weight, tokens
 from theory.softmax import pooled_curvature
 from theory.sums import (
     FEATURES,
     POSITIONS,
-    Expectation,
     NormalForm,
     Rule,
     definition_rule,
@@ -40,10 +40,7 @@ def _coefficients(linear: sp.Expr) -> sp.Expr:
 
 
 def true_value(part: Part) -> sp.Expr:
-    """The right side that a derivation gives to the part's quantity, before any specialisation.
-
-    The curvature is that of a loss that is linear in the pooled vector.
-    """
+    """The right side that a derivation gives to the part's quantity, before any specialisation."""
     quantity = part.quantity
     if quantity is Quantity.ALGEBRAIC:
         return part.left
@@ -58,7 +55,8 @@ def true_value(part: Part) -> sp.Expr:
         Quantity.RECONSTRUCTION_SLOPE: lambda: GENERAL_RECONSTRUCTION,
         Quantity.SUPERVISED_GRADIENT: lambda: _coefficients(GENERAL_SUPERVISED),
         Quantity.RECONSTRUCTION_GRADIENT: lambda: _coefficients(GENERAL_RECONSTRUCTION),
-        Quantity.SUPERVISED_CURVATURE: lambda: Expectation(total(loss_gradient[_c] * pooled_curvature().right, _c)),
+        Quantity.POOLED_CURVATURE: lambda: pooled_curvature().right,
+        Quantity.SUPERVISED_CURVATURE: lambda: GENERAL_CURVATURE,
     }
     return values[quantity]()
 

@@ -39,8 +39,17 @@ def _pooled(c: Index) -> sp.Expr:
 
 pooled = Curve("h", (FEATURES,), random=True, definition=_pooled)
 
+#: Second partial derivatives of the loss in the pooled vector, along the path.
+loss_curvature = Curve("∂²ℓ", (FEATURES, FEATURES), tex=r"\partial^{2}\ell", random=True)
+
+
+def _slope_of_loss_slope(c: Index, at: sp.Expr) -> sp.Expr:
+    e = another(FEATURES, c)
+    return total(loss_curvature(c, e, at=at) * pooled(e, at=at, order=1), e)
+
+
 #: Partial derivatives of the loss in the pooled vector, along the path.
-loss_slope = Curve("∂ℓ", (FEATURES,), tex=r"\partial\ell", random=True)
+loss_slope = Curve("∂ℓ", (FEATURES,), tex=r"\partial\ell", random=True, slope=_slope_of_loss_slope)
 
 
 class Loss(sp.Expr):

@@ -25,6 +25,8 @@ def another(range_: Range, *taken: Index) -> Index:
 tokens = Tensor("X", (POSITIONS, FEATURES), random=True)
 #: Gradient g_c of the loss in the pooled vector, at uniform attention; random through tokens and label.
 loss_gradient = Tensor("g", (FEATURES,), random=True)
+#: Second derivatives H_ce of the loss in the pooled vector, at uniform attention.
+loss_hessian = Tensor("H", (FEATURES, FEATURES), random=True, symmetric=True)
 #: Score pattern Delta_ij; does not depend on the tokens.
 pattern = Tensor("Δ", (POSITIONS, POSITIONS), tex=r"\Delta")
 #: Mask m_ij in {0, 1}: whether query i may attend to key j; every row has at least one key.
@@ -69,6 +71,17 @@ def _pooled_key_weight(j: Index) -> sp.Expr:
 pooled_key_weight = Tensor("v", (POSITIONS,), definition=_pooled_key_weight)
 
 
+def _pooled_key_curvature(j: Index) -> sp.Expr:
+    i = another(POSITIONS, j)
+    k = another(POSITIONS, i, j)
+    spread = centred[i, j] ** 2 - total(centred[i, k] ** 2, k) / key_count[i]
+    return total(pooling[i] * mask[i, j] * spread / key_count[i], i)
+
+
+#: u_j: second derivative of the pooled weight of key j along the pattern.
+pooled_key_curvature = Tensor("u", (POSITIONS,), definition=_pooled_key_curvature)
+
+
 def _gradient_moment(j: Index) -> sp.Expr:
     c = another(FEATURES)
     return Expectation(total(loss_gradient[c] * tokens[j, c], c))
@@ -102,10 +115,10 @@ symmetric_part = Tensor(
 )
 #: A deterministic unit vector over features, and a deterministic vector over positions: witness laws are made of them.
 unit_feature = Tensor("e", (FEATURES,))
-profile = Tensor("u", (POSITIONS,))
+profile = Tensor("w", (POSITIONS,))
 
-PRIMITIVES = (tokens, loss_gradient, pattern, mask, pooling, unit_feature, profile)
+PRIMITIVES = (tokens, loss_gradient, loss_hessian, pattern, mask, pooling, unit_feature, profile)
 DEFINED = (
-    key_count, centred, second_moment, pooled_key_weight, gradient_moment,
+    key_count, centred, second_moment, pooled_key_weight, pooled_key_curvature, gradient_moment,
     centring, centred_moment, centred_pattern, symmetric_part,
 )  # fmt: skip

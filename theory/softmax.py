@@ -11,7 +11,7 @@ import sympy as sp
 
 from theory.derivation import Derivation, Lemma
 from theory.objectives import attention, output, pooled
-from theory.objects import another, centred, key_count, mask, pooled_key_weight, tokens
+from theory.objects import another, centred, key_count, mask, pooled_key_curvature, pooled_key_weight, tokens
 from theory.sums import FEATURES, POSITIONS, Index, Rule, definition_rule, index, total
 
 _i, _j, _k = (index(n, POSITIONS) for n in "ijk")
@@ -90,6 +90,7 @@ def output_curvature() -> Lemma:
 def pooled_curvature() -> Lemma:
     """h''_c(0)."""
     chain = Derivation(pooled(_c).unfold()).differentiate().differentiate().at_zero().cite(output_curvature())
+    chain.rewrite(total(pooled_key_curvature[_j] * tokens[_j, _c], _j), definition_rule(pooled_key_curvature))
     return Lemma(
         "pooled-curvature", "Curvature of the pooled vector", pooled(_c, at=0, order=2), chain, ("output-curvature",)
     )

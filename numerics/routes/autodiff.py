@@ -8,7 +8,15 @@ import numpy as np
 
 from numerics.evaluate import SAMPLE
 from numerics.instances import Instance
-from numerics.measure import GRADIENTS, by_forward_mode, by_reverse_mode, loss_gradients, slope_along
+from numerics.measure import (
+    CURVATURES,
+    GRADIENTS,
+    by_forward_mode,
+    by_reverse_mode,
+    loss_gradients,
+    loss_hessians,
+    slope_along,
+)
 from numerics.rings import Floats
 from numerics.tolerance import slope_scale, tolerance
 from theory import objects
@@ -57,7 +65,10 @@ def deviation(part: Part, instance: Instance) -> Deviation:
 
 
 def claimed_value(part: Part, instance: Instance) -> np.ndarray:
-    """The statement's right side in float64; the loss gradient comes from the loss itself, by backpropagation."""
+    """The statement's right side in float64; derivatives of the loss come from the loss itself, by autograd."""
     given = {objects.loss_gradient: ((SAMPLE, "c"), loss_gradients(instance))}
+    if part.quantity in CURVATURES:
+        axes = (SAMPLE, *(i.name for i in objects.loss_hessian.formal_indices()))
+        given[objects.loss_hessian] = (axes, loss_hessians(instance))
     known = replace(instance, overrides={**instance.overrides, **given})
     return known.environment(Floats()).evaluate(part.statement, part.free)

@@ -21,7 +21,7 @@ from theory import objects
 from theory.claim import Part, PoolingKind
 from theory.curves import CurveEntry, alpha
 from theory.derivation import Derivation, Move, Step
-from theory.objectives import Loss, loss_slope, pooled
+from theory.objectives import Loss, loss_curvature, loss_slope, pooled
 from theory.sums import Entry, Expectation, Tensor
 from theory.sums.symbols import is_delta
 
@@ -129,8 +129,8 @@ def degree(expression: sp.Expr) -> int:
     if isinstance(expression, Entry):
         return _tensor_degree(expression.tensor)
     if isinstance(expression, CurveEntry):
-        if expression.curve == loss_slope:
-            return 3 + 2 * degree(pooled(*expression.indices, at=expression.at))
+        if expression.curve in (loss_slope, loss_curvature):
+            return 3 + 2 * degree(pooled(expression.indices[0], at=expression.at))
         if expression.curve.name == "a":
             return ORDER - 1
         return degree(expression.curve.definition(*expression.indices)) if expression.curve.definition else 1
@@ -155,8 +155,8 @@ def _tensor_degree(tensor: Tensor) -> int:
         return 0
     if tensor == objects.unit_feature:
         return 2  # a quotient of quadratic polynomials with a common denominator
-    if tensor == objects.loss_gradient:
-        return 3 + 2 * degree(pooled(*tensor.formal_indices()))
+    if tensor in (objects.loss_gradient, objects.loss_hessian):
+        return 3 + 2 * degree(pooled(*objects.loss_gradient.formal_indices()))
     if tensor.definition is None:
         return 1
     return degree(tensor.definition(*tensor.formal_indices()))

@@ -17,7 +17,7 @@ from numerics.instances import Instance
 from numerics.measure import GRADIENTS, by_reverse_mode
 from numerics.routes.autodiff import Deviation, deviation
 from numerics.strategies import instances
-from numerics.tolerance import slope_scale
+from numerics.tolerance import term_scale
 from theory.claim import Part, Quantity
 
 #: A slope below this share of its scale shows nothing.
@@ -95,13 +95,13 @@ def _ratio(found: Deviation) -> float:
 
 def _informative(part: Part, instance: Instance, found: Deviation, draw: int) -> bool:
     if part.statement != 0:
-        return found.size > VACUOUS_SHARE * found.scale
+        return found.size > VACUOUS_SHARE * term_scale(instance, part.quantity)
     if part.quantity is Quantity.GRADIENT_PRODUCT:
         norms = [np.linalg.norm(by_reverse_mode(instance, q)) for q in GRADIENTS]
-        return bool(norms[0] * norms[1] > VACUOUS_SHARE * found.scale)
+        return bool(norms[0] * norms[1] > VACUOUS_SHARE * term_scale(instance, part.quantity))
     off = replace(instance, pattern=np.random.default_rng(draw).integers(-6, 7, instance.mask.shape))
     slope = float(np.abs(by_reverse_mode(off, part.quantity)).max())
-    return slope > VACUOUS_SHARE * slope_scale(off, part.quantity)
+    return slope > VACUOUS_SHARE * term_scale(off, part.quantity)
 
 
 def _describe(instance: Instance, found: Deviation) -> str:

@@ -13,7 +13,7 @@ import torch
 
 from numerics.gradcheck import SlopeCheck, check_slope
 from numerics.instances import Instance
-from numerics.measure import GRADIENTS, Setup, by_reverse_mode
+from numerics.measure import CURVATURES, GRADIENTS, Setup, by_reverse_mode
 from numerics.numbers import FLOATS
 from numerics.routes.autodiff import claimed_value
 from numerics.tolerance import slope_scale
@@ -45,11 +45,9 @@ def scalar_function(
 
     def function(step: float) -> float:
         at = torch.as_tensor(step, dtype=torch.float64)
-        if quantity is not Quantity.SUPERVISED_CURVATURE:
-            return float((setup.value(quantity, setup.attention(at, pattern)) * functional).sum())
-        at.requires_grad_()
-        value = setup.value(quantity, setup.attention(at, pattern))
-        return float(torch.autograd.grad(value, at)[0])
+        at.requires_grad_(quantity in CURVATURES)
+        value = (setup.value(quantity, setup.attention(at, pattern)) * functional).sum()
+        return float(torch.autograd.grad(value, at)[0]) if quantity in CURVATURES else float(value)
 
     # A claim can exceed the scale of the true terms, which vanish on some counterexamples.
     return function, float(claimed), max(scale, abs(float(claimed)))

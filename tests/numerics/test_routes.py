@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numerics.gradcheck import SlopeOutcome
 from numerics.instances import random_instance
 from numerics.losses import CrossEntropyLoss, LogisticLoss
-from numerics.measure import by_reverse_mode, loss_gradients
+from numerics.measure import by_reverse_mode, loss_gradients, loss_hessians
 from numerics.refutation import residues_of_sides
 from numerics.rings import PRIME
 from numerics.routes.autodiff import deviation
@@ -129,3 +129,4 @@ def test_gradient_bounds_hold_for_the_losses_of_practice(loss):
     instance = replace(_instance(find_claim("G1"), part), loss=loss)
     pooled = np.abs(np.asarray(instance.tokens, dtype=float)).sum(axis=1)
     assert (np.abs(loss_gradients(instance)) <= loss.gradient_bound(pooled) + 1e-15).all()
+    assert (np.abs(loss_hessians(instance)) <= loss.hessian_bound(pooled) + 1e-15).all()

@@ -7,6 +7,7 @@ modules, and the verifier's grades are run until one raises the alarm.  ``SABOTA
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from importlib import reload
 
 import numpy as np
@@ -19,7 +20,8 @@ from numerics.routes.replay import replay, residue_instance
 from numerics.verify.describe import describe_lemma
 from numerics.verify.grades import run_grade
 from numerics.verify.plan import Plan
-from numerics.verify.records import Grade, Status
+from numerics.verify.records import Grade, Status, Verdict
+from numerics.verify.report_terminal import overall_verdict
 from tests.sabotage.mistakes import chosen, exactly_equal, is_mistake, mistakes, parts, provably_equal
 from tests.sabotage.planting import SMALL, alarms, everywhere, forged, only, with_steps
 from theory import claim as claim_module
@@ -34,7 +36,7 @@ from theory.softmax import LEMMAS
 from theory.sums import Index, Rule, substitute
 
 #: Cheap claims first: the first alarm ends the work.
-CLAIMS = [find_claim(i) for i in ("G1", "G2", "P1", "P1-diag", "G8")]
+CLAIMS = sorted(claims(), key=lambda claim: ("G1", "G2", claim.id).index(claim.id))
 EXACT = (Grade.DERIVED, Grade.REPLAYED, Grade.ENCLOSED)
 _ANY = Part("any", Quantity.ALGEBRAIC, sp.S.Zero, lambda part: Derivation(part.statement), Setting())
 
@@ -72,13 +74,13 @@ def _first_alarm(grades=EXACT, among=CLAIMS):
 def _definition_faults():
     for tensor in objects.DEFINED:
         formal = tensor.formal_indices()
-        part = _general(formal, tensor.definition(*formal))
+        part = _general(formal, tensor[formal].unfold())
         for kind, changed in mistakes(part.statement):
             if _speaks_of(changed, formal):
                 yield tensor, part, changed, f"{tensor.name}: {kind}"
 
 
-DEFINITIONS = chosen(list(_definition_faults()), 24)
+DEFINITIONS = chosen(list(_definition_faults()), 20)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def _series_differ(left: sp.Expr, right: sp.Expr, free: tuple[Index, ...]) -> bo
 def _curve_faults():
     for curve in CURVES:
         formal = _letters(curve)
-        for kind, changed in mistakes(curve.definition(*formal)):
+        for kind, changed in mistakes(curve(*formal).unfold()):
             if _speaks_of(changed, formal) and not any(
                 isinstance(n, sp.exp) and not n.args[0].has(objectives.alpha) for n in sp.preorder_traversal(changed)
             ):
@@ -133,7 +135,7 @@ CURVE_FAULTS = chosen(list(_curve_faults()), 10)
     ids=[f"{f[3]} {n}" for n, f in enumerate(CURVE_FAULTS)],
 )
 def test_a_wrong_definition_along_the_path_is_found(curve, formal, changed, monkeypatch):
-    if not _series_differ(curve.definition(*formal), changed, formal):
+    if not _series_differ(curve(*formal).unfold(), changed, formal):
         pytest.skip("equal as a power series")
     monkeypatch.setattr(curve, "definition", lambda *at: substitute(changed, dict(zip(formal, at, strict=True))))
     assert _first_alarm() is not None
@@ -175,7 +177,8 @@ def _rule_faults(rule: Rule):
 
 
 SETTING_FAULTS = chosen(
-    [(setting, number, wrong, kind) for setting, number, rule in SETTING_RULES for kind, wrong in _rule_faults(rule)], 16
+    [(setting, number, wrong, kind) for setting, number, rule in SETTING_RULES for kind, wrong in _rule_faults(rule)],
+    16,
 )
 
 
@@ -205,7 +208,7 @@ def test_a_wrong_rule_of_a_mask_or_pooling_is_found(setting, number, wrong, monk
     monkeypatch.setattr(claim_module, name, rules)
     reload(identities_module)  # the catalogue holds rules that were made when it was imported
     try:
-        found = _first_alarm((Grade.DERIVED, Grade.REFUTED))
+        found = _first_alarm((Grade.DERIVED,)) or _first_alarm((Grade.REFUTED,), [only(find_claim("G1"))])
     finally:
         monkeypatch.undo()
         reload(identities_module)
@@ -251,7 +254,7 @@ def test_a_wrong_rule_of_a_module_is_found(name, rule, wrong, monkeypatch):
     if provably_equal(wrong.right, rule.right, _general(formal, rule.right, _setting_of(name))):
         pytest.skip("equal to the rule in the only setting in which it is used")
     assert everywhere(monkeypatch, rule, wrong)
-    found = _first_alarm((Grade.DERIVED, Grade.REFUTED))
+    found = _first_alarm((Grade.DERIVED,)) or _first_alarm((Grade.REFUTED,), [only(find_claim("G1"))])
     assert found is not None, name
 
 
@@ -277,7 +280,9 @@ def test_a_wrong_lemma_is_found_by_the_claims_that_cite_it_and_by_its_own_replay
     wrong = replace(lemma, derivation=with_steps(chain, [*chain.steps, Step(Move.REWRITE, tidy(changed), ("forged",))]))
     _forget()
     assert everywhere(monkeypatch, LEMMAS[number], lambda: wrong)
-    assert describe_lemma(wrong)["status"] == "failed"
+    described = describe_lemma(wrong)
+    assert described["status"] == "failed"
+    assert overall_verdict({"claims": [{"verdict": "verified"}], "lemmas": [described]}) is Verdict.FAILED
     if "curvature" not in identifier:  # no statement rests on those, one false variant does
         found = _first_alarm((Grade.DERIVED, Grade.REPLAYED))
         assert found is not None, kind
@@ -320,7 +325,7 @@ def test_a_wrong_hypothesis_is_found_where_the_statement_needs_it(claim, part, n
     # Past the calculus: the right derivation under the wrong hypothesis.
     chain = part.derivation()
     past = only(claim, replace(wrong, derive=lambda _: with_steps(chain, list(chain.steps))))
-    grades = (Grade.REPLAYED,) if part.quantity is Quantity.ALGEBRAIC else EXACT[1:] + (Grade.DIFFERENTIATED,)
+    grades = (Grade.REPLAYED,) if part.quantity is Quantity.ALGEBRAIC else (*EXACT[1:], Grade.DIFFERENTIATED)
     for grade in grades:
         evidence = run_grade(past, grade, Plan(trials=4, instances=4, examples=10))
         assert evidence.status is Status.FAILED, (grade, evidence.summary)
@@ -373,7 +378,7 @@ def test_a_falsified_line_is_found_by_the_replay_which_names_it(name):
             continue
         free = _line_free(chain, number, part)
         cases = [c for c in mistakes(step.expression) if _speaks_of(c[1], free)]
-        for kind, changed in chosen(cases, 2, seed=number):
+        for kind, changed in chosen(cases, 1, seed=number):
             if not _lines_differ(part, step.expression, changed, free, claim.least_length):
                 continue
             steps = [*chain.steps[:number], replace(step, expression=tidy(changed)), *chain.steps[number + 1 :]]
@@ -387,6 +392,10 @@ def test_a_falsified_line_is_found_by_the_replay_which_names_it(name):
     assert tried
 
 
+def _given(chain: Derivation, _: Part) -> Derivation:
+    return chain
+
+
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_dropped_step_is_found_unless_its_lines_have_equal_values(name):
     """Steps that keep the value may be left out; a derivative, α = 0 or a coefficient may not."""
@@ -394,7 +403,7 @@ def test_a_dropped_step_is_found_unless_its_lines_have_equal_values(name):
     chain = part.derivation()
     for number, step in enumerate(chain.steps[:-1]):
         shorter = with_steps(chain, [*chain.steps[:number], *chain.steps[number + 1 :]])
-        past = only(claim, replace(part, derive=lambda _, made=shorter: made))
+        past = only(claim, replace(part, derive=partial(_given, shorter)))
         if number and step.move in (Move.REWRITE, Move.LEMMA):
             continue
         found = [run_grade(past, grade, SMALL) for grade in (Grade.DERIVED, Grade.REPLAYED)]
@@ -440,6 +449,4 @@ def test_a_false_rule_in_a_derivation_is_found_by_the_replay_which_names_it():
 
 def test_what_is_planted_alone_fails():
     """Without a planted error the same claims and grades pass: no alarm above is a false one."""
-    assert list(alarms([only(claim, *claim.parts) for claim in CLAIMS], EXACT)) == []
-    same = [only(claim, *(forged(part, part.statement) for part in claim.parts)) for claim in CLAIMS]
-    assert list(alarms(same, EXACT)) == []
+    assert list(alarms([only(claim, *(forged(p, p.statement) for p in claim.parts)) for claim in CLAIMS], EXACT)) == []

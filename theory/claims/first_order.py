@@ -28,10 +28,19 @@ _i, _j, _k = (index(n, POSITIONS) for n in "ijk")
 _c = index("c", FEATURES)
 
 
-def _named_gradient() -> Lemma:
+def loss_gradient_name() -> Lemma:
+    """The naming of g, cited like a lemma."""
     chain = Derivation(loss_gradient[_c], note="g names the gradient of the loss at h(0)")
     return Lemma("loss-gradient", "Name of the loss gradient at uniform attention", loss_slope(_c, at=0), chain)
 
+
+ASSUMPTIONS = (
+    "The score pattern does not depend on the tokens.",
+    "Tokens have finite second moments.",
+    "For L_sup: the loss is Fréchet differentiable with a growth condition under which derivative and expectation "
+    "may be exchanged (automatic on a finite sample space).",
+    "Every query may attend to at least one key.",
+)
 
 #: Slope of the label loss, for any mask, pooling, pattern and loss.
 GENERAL_SUPERVISED = total(pooled_key_weight[_j] * Expectation(total(loss_gradient[_c] * tokens[_j, _c], _c)), _j)
@@ -49,7 +58,7 @@ GENERAL_RECONSTRUCTION = _reconstruction_with(total(mask[_i, _k] * second_moment
 def supervised_slope() -> Derivation:
     """L_sup'(0) from the definition."""
     chain = Derivation(supervised(), note="L_sup(α)").differentiate().at_zero()
-    return chain.cite(_named_gradient(), pooled_slope()).rewrite(GENERAL_SUPERVISED)
+    return chain.cite(loss_gradient_name(), pooled_slope()).rewrite(GENERAL_SUPERVISED)
 
 
 def reconstruction_slope() -> Derivation:
@@ -94,13 +103,7 @@ CLAIM = Claim(
     "attention are these linear functions of the row-centred pattern.",
     source="theory.md G1; generalises appendix D",
     parts=_PARTS,
-    assumptions=(
-        "The score pattern does not depend on the tokens.",
-        "Tokens have finite second moments.",
-        "For L_sup: the loss is Fréchet differentiable with a growth condition under which derivative and expectation "
-        "may be exchanged (automatic on a finite sample space).",
-        "Every query may attend to at least one key.",
-    ),
+    assumptions=ASSUMPTIONS,
     depends_on=("softmax-slope", "output-value", "output-slope", "pooled-slope"),
     not_needed=("Centred tokens.", "Independence or stationarity of the tokens.", "Convexity of the loss."),
     not_shown=("Anything away from α = 0.", "Scores that depend on the tokens (queries and keys).", "Masked inputs."),
