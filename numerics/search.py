@@ -117,7 +117,8 @@ def _stream(
     part: Part, mask: np.ndarray, pooling: np.ndarray, cls: int | None, height: int, tokens: list[np.ndarray]
 ) -> Iterator[tuple[Any, ...]]:
     """Pairs of a pattern and tokens, the simplest pairs of both first."""
-    source, patterns = _patterns(part, mask, pooling, height), []
+    source = _patterns(part, mask, pooling, height)
+    patterns: list[np.ndarray] = []
     for rank in itertools.count():
         patterns += itertools.islice(source, 1)
         pairs = [(patterns[n], tokens[rank - n]) for n in range(min(rank + 1, len(patterns))) if rank - n < len(tokens)]

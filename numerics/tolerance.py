@@ -1,9 +1,9 @@
 """How large a rounding error of a float64 route can be, and how large a slope could have been.
 
 Both are sums of absolute values of the terms of a quantity.  ``slope_scale`` bounds every intermediate term, with
-``|a'_ij| <= (|Delta_ij| + mean |Delta_i.|) / n_i``; times ``gamma_n = n u / (1 - n u)`` (Higham, Accuracy and Stability,
-section 3.1) it is the tolerance of a float64 evaluation with n roundings on its longest chain.  ``term_scale`` sums the
-statement's own terms: a quantity far below it has cancelled, and shows little.
+``|a'_ij| <= (|Delta_ij| + mean |Delta_i.|) / n_i``; times ``gamma_n = n u / (1 - n u)`` (Higham, Accuracy and
+Stability, section 3.1) it is the tolerance of a float64 evaluation with n roundings on its longest chain.
+``term_scale`` sums the statement's own terms: a quantity far below it has cancelled, and shows little.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ _uncentred_spread = total(
 CLAIM = Claim(
     id="G4",
     title="Second order along a pattern",
-    sentence="The label loss curves along a pattern by E[g·h″(0)] + E[h′(0)ᵀH h′(0)]; along a blind pattern only the first "
-    "term is left, and it may have either sign.",
+    sentence="The label loss curves along a pattern by E[g·h″(0)] + E[h′(0)ᵀH h′(0)]; along a blind pattern only the "
+    "first term is left, and it may have either sign.",
     source="theory.md G4",
     parts=(
         Part(

@@ -40,8 +40,7 @@ Proof.
 rewrite (eq_bigr (fun i => Delta i j - (\sum_k Delta i k) / L%:R)) => [|i _]; last first.
   rewrite mxE in_full_mask full_mask_key_count; congr (_ - _ / _).
   by apply: eq_bigl => k; rewrite in_full_mask.
-rewrite sumrB zero_column_sums sub0r -mulr_suml exchange_big /= big1 ?mul0r ?oppr0 // => k _.
-exact: zero_column_sums.
+by rewrite sumrB zero_column_sums sub0r -mulr_suml exchange_big /= big1 ?mul0r ?oppr0.
 Qed.
 
 Section Labels.
