@@ -22,8 +22,10 @@ from theory.objects import (
     gradient_moment,
     key_count,
     loss_gradient,
+    loss_hessian,
     mask,
     pattern,
+    pooled_key_curvature,
     pooled_key_weight,
     pooling,
     profile,
@@ -31,7 +33,7 @@ from theory.objects import (
     tokens,
     unit_feature,
 )
-from theory.softmax import count_keys
+from theory.softmax import count_keys, inside_mask
 from theory.sums import (
     FEATURES,
     POSITIONS,
@@ -331,6 +333,17 @@ _MOMENTS = (
     Identity(
         "quadratic form of C", total(profile[_i] * profile[_j] * second_moment[_i, _j], _i, _j),
         Expectation(total(total(profile[_i] * tokens[_i, _c], _i) ** 2, _c)), (definition_rule(second_moment),),
-        "u'Cu = E|Σ u_i X_i|².",
+        "w'Cw = E|Σ w_i X_i|².",
+    ),
+    Identity(
+        "Σ u = 0", total(pooled_key_curvature[_j], _j), sp.S.Zero,
+        (definition_rule(pooled_key_curvature), inside_mask, count_keys),
+        "Attention weights sum to one, so their second derivatives sum to zero, for any mask and pooling.",
+    ),
+    Identity(
+        "the Hessian form is symmetric",
+        Expectation(total(loss_hessian[_c, _e] * tokens[_i, _c] * tokens[_j, _e], _c, _e)),
+        Expectation(total(loss_hessian[_c, _e] * tokens[_j, _c] * tokens[_i, _e], _c, _e)), (),
+        "H is symmetric, so the two positions may be swapped.",
     ),
 )  # fmt: skip

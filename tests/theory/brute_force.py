@@ -122,10 +122,12 @@ def setting_model(setting, hypotheses, seed, token_count=4, token_width=2):
     rng = random.Random(seed)
     samples = 2
     cls = rng.randrange(token_count)
+    hessians = random_arrays((token_width, token_width), samples, rng)
     entries = {
         "X": random_arrays((token_count, token_width), samples, rng),
         "g": random_arrays((token_width,), samples, rng),
-        "u": random_array((token_count,), rng),
+        "H": lambda place, sample: hessians(tuple(sorted(place)), sample),
+        "w": random_array((token_count,), rng),
         "e": lambda place, sample=None: [Fraction(3, 5), Fraction(4, 5)][place[0]] if token_width == 2 else Fraction(1),
         "m": _mask(setting.mask, token_count, rng),
         "ω": _pooling(setting.pooling, token_count, cls, rng),

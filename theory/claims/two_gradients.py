@@ -130,7 +130,7 @@ CLAIM = Claim(
         "Scores do not depend on the tokens.",
         "Tokens have finite second moments.",
         "For L_sup: derivative and expectation may be exchanged (automatic on a finite sample space).",
-        "“And only that”: a symmetric matrix whose quadratic form u'Su vanishes for every u is zero.",
+        "“And only that”: a symmetric matrix whose quadratic form w'Sw vanishes for every w is zero.",
     ),
     depends_on=("G1",),
     not_shown=(

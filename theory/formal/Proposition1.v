@@ -73,7 +73,7 @@ Local Notation L_SPT := (reconstruction_loss weight tokens full_mask Delta).
 
 Theorem P1_reconstruction : is_derive (0 : R) 1 L_SPT (- (L%:R ^- 2 * frobenius Dbar C)).
 Proof.
-apply: is_derive_eq (G1_reconstruction full_mask_has_keys Delta weight tokens) _.
+apply: is_derive_eq (G1_reconstruction Delta full_mask_has_keys weight tokens) _.
 pose column_mean j := L%:R^-1 * \sum_k C k j.
 have split i : \sum_j Dbar i j / #|@full_mask L i|%:R *
       (#|@full_mask L i|%:R^-1 * (\sum_(k in full_mask i) C k j) - C i j)
