@@ -63,17 +63,18 @@ def side_by_side(
     prepare: Callable[[], None] = lambda: None,
     warm: bool = False,
     least_seconds: float = LEAST_SECONDS,
+    repeats: int = 1,
 ) -> Sides:
     """Benchmark ``target``; before each of its rounds every other side runs too.
 
     ``prepare`` (not timed) comes before every side; ``warm`` calls each side once beforehand.  The other sides are
-    repeated for ``least_seconds`` a round.
+    measured ``repeats`` times a round, for ``least_seconds`` each.
     """
     beside: dict[str, list[Time]] = {name: [] for name in others or {}}
     own: list[Time] = []
 
     def before() -> None:
-        for name, other in (others or {}).items():
+        for name, other in [*(others or {}).items()] * repeats:
             prepare()
             beside[name].append(clock(other, least_seconds))
         prepare()

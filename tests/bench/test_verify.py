@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -33,12 +34,18 @@ def test_verify_every_claim(benchmark: BenchmarkFixture, report: Callable[[Row],
         lambda: subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False),
         rounds=1,
     )
-    assert timed.value.returncode == 0, timed.value.stdout + timed.value.stderr
     cpu, cores = processor_seconds_of_children() - before, os.cpu_count() or 1
-    note = f"at least {cpu / cores:.0f} s on {cores} idle cores"
+    outcome = {0: "all verified", 1: "NOT all verified"}.get(timed.value.returncode, "could not run")
+    note = f"{outcome}; at least {cpu / cores:.0f} s on {cores} idle cores"
     report(Row("python -m numerics verify, new process", timed.own.wall, cpu, budget=BUDGET, note=note))
 
-    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    if (tmp_path / "results.json").exists():
+        _report_grades(json.loads((tmp_path / "results.json").read_text(encoding="utf-8")), report)
+    # What a run costs is known whatever it found; a benchmark of something broken still does not pass.
+    assert timed.value.returncode == 0, timed.value.stdout + timed.value.stderr
+
+
+def _report_grades(results: dict[str, Any], report: Callable[[Row], None]) -> None:
     spent = {
         str(grade): sum(e["seconds"] for c in results["claims"] for e in c["evidence"] if e["grade"] == grade)
         for grade in REQUIRED_GRADES
