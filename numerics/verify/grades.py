@@ -22,6 +22,7 @@ from numerics.routes.enclosure import BITS, enclose
 from numerics.routes.replay import PRIME, false_pass_bound, replay, residue_instance
 from numerics.routes.sampling import VACUOUS_SHARE, sample
 from numerics.routes.slope import scalar_function, slope_check_with_control
+from numerics.tolerance import slope_scale
 from numerics.verify.plan import Plan
 from numerics.verify.records import Evidence, Grade, Status
 from theory.claim import Claim, Part, Quantity
@@ -108,7 +109,9 @@ def _random_instances(claim: Claim, part: Part, plan: Plan, route: str) -> Itera
 def _float_instances(claim: Claim, part: Part, plan: Plan, route: str) -> Iterator[tuple[str, Instance]]:
     yield from _random_instances(claim, part, plan, route)
     if plan.data is not None and part.quantity not in _NOT_ON_REAL and not part.witness:
-        yield plan.data.name, float_instance(part, plan.data, plan.real)
+        instance = float_instance(part, plan.data, plan.real)
+        if slope_scale(instance, part.quantity) > 0:  # under CLS pooling a blind pattern moves nothing at all
+            yield plan.data.name, instance
 
 
 def _sizes(part: Part, name: str, instance: Instance) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _definition_faults():
                 yield tensor, part, changed, f"{tensor.name}: {kind}"
 
 
-DEFINITIONS = chosen(list(_definition_faults()), 20)
+DEFINITIONS = chosen(list(_definition_faults()), 16)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def _hypothesis_faults():
         yield claim, part, number, None, f"{claim.id}: {part.label}: {held.name}: dropped"
 
 
-HYPOTHESIS_FAULTS = chosen(list(_hypothesis_faults()), 16)
+HYPOTHESIS_FAULTS = chosen(list(_hypothesis_faults()), 12)
 
 
 @pytest.mark.parametrize(
@@ -373,9 +373,7 @@ def test_a_falsified_line_is_found_by_the_replay_which_names_it(name):
     claim, part = CHAINS[name]
     chain = part.derivation()
     tried = 0
-    for number, step in enumerate(chain.steps):
-        if number == 0:
-            continue
+    for number, step in chosen(list(enumerate(chain.steps))[1:], 4, seed=len(name)):
         free = _line_free(chain, number, part)
         cases = [c for c in mistakes(step.expression) if _speaks_of(c[1], free)]
         for kind, changed in chosen(cases, 1, seed=number):
@@ -406,7 +404,7 @@ def test_a_dropped_step_is_found_unless_its_lines_have_equal_values(name):
         past = only(claim, replace(part, derive=partial(_given, shorter)))
         if number and step.move in (Move.REWRITE, Move.LEMMA):
             continue
-        found = [run_grade(past, grade, SMALL) for grade in (Grade.DERIVED, Grade.REPLAYED)]
+        found = (run_grade(past, grade, SMALL) for grade in (Grade.DERIVED, Grade.REPLAYED))
         free = part.quantity is Quantity.GRADIENT_PRODUCT and number == 0
         assert free or any(e.status is Status.FAILED for e in found), (number, step.rule)
 

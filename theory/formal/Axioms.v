@@ -70,7 +70,6 @@ Goal forall (R : realType) (L d : nat) (sample : finType) (weight : sample -> R)
 Proof. by move=> *; exact: G1_reconstruction. Qed.
 
 Print Assumptions softmax_slope. (* G1 *)
-Print Assumptions pooled_slope. (* G1 *)
 Print Assumptions G1_supervised. (* G1 *)
 Print Assumptions G1_reconstruction. (* G1 *)
 Print Assumptions P1_supervised. (* P1 *)

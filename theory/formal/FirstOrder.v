@@ -157,7 +157,7 @@ Definition pooled_key_weight j : R := \sum_i pooling 0 i * (Dbar i j / n i).
 
 Local Notation h X := (pooled keys pattern pooling X).
 
-Theorem pooled_slope (X : 'M[R]_(L, d)) : is_derive (0 : R) 1 (h X) (\sum_j pooled_key_weight j *: row j X).
+Lemma pooled_slope (X : 'M[R]_(L, d)) : is_derive (0 : R) 1 (h X) (\sum_j pooled_key_weight j *: row j X).
 Proof.
 have -> : h X = (fun alpha => \sum_j (\sum_i pooling 0 i * attention keys pattern alpha i j) *: row j X).
   apply/funext => alpha; rewrite /pooled /output mulmxA mulmx_sum_row; apply: eq_bigr => j _.

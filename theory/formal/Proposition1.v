@@ -35,11 +35,13 @@ Proof. by rewrite cardsT card_ord. Qed.
 Lemma full_mask_has_keys i : (0 < #|@full_mask L i|)%N.
 Proof. by rewrite full_mask_key_count; exact: leq_ltn_trans (ltn_ord i). Qed.
 
+Lemma sum_all_keys (f : 'I_L -> R) i : \sum_(k in full_mask i) f k = \sum_k f k.
+Proof. by apply: eq_bigl => k; exact: in_full_mask. Qed.
+
 Lemma full_mask_centred_column_sums j : \sum_i Dbar i j = 0.
 Proof.
 rewrite (eq_bigr (fun i => Delta i j - (\sum_k Delta i k) / L%:R)) => [|i _]; last first.
-  rewrite mxE in_full_mask full_mask_key_count; congr (_ - _ / _).
-  by apply: eq_bigl => k; rewrite in_full_mask.
+  by rewrite mxE in_full_mask full_mask_key_count sum_all_keys.
 by rewrite sumrB zero_column_sums sub0r -mulr_suml exchange_big /= big1 ?mul0r ?oppr0.
 Qed.
 
@@ -78,8 +80,8 @@ pose column_mean j := L%:R^-1 * \sum_k C k j.
 have split i : \sum_j Dbar i j / #|@full_mask L i|%:R *
       (#|@full_mask L i|%:R^-1 * (\sum_(k in full_mask i) C k j) - C i j)
     = L%:R^-1 * (\sum_j Dbar i j * column_mean j - \sum_j Dbar i j * C i j).
-  rewrite -sumrB mulr_sumr; apply: eq_bigr => j _; rewrite full_mask_key_count mulrAC -mulrBr mulrC.
-  by congr (_ * (_ * (_ * _ - _))); apply: eq_bigl => k; rewrite in_full_mask.
+  rewrite -sumrB mulr_sumr; apply: eq_bigr => j _.
+  by rewrite full_mask_key_count sum_all_keys mulrAC -mulrBr mulrC.
 rewrite (eq_bigr _ (fun i _ => split i)) -mulr_sumr sumrB exchange_big /= big1 => [|j _]; last first.
   by rewrite -mulr_suml full_mask_centred_column_sums mul0r.
 by rewrite sub0r mulrN mulrN mulrA -exprVn expr2.

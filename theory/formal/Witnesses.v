@@ -46,10 +46,7 @@ Lemma swap_columns j : \sum_i swap i j = 0.
 Proof. by rewrite !big_ord_recl big_ord0 !mxE; case: j => [[|[|]]] //= _; rewrite !simplify. Qed.
 
 Lemma swap_rows i : \sum_(k in full_mask i) swap i k = 0.
-Proof.
-rewrite (eq_bigl xpredT) => [|k]; last exact: in_full_mask.
-by rewrite !big_ord_recl big_ord0 !mxE; case: i => [[|[|]]] //= _; rewrite !simplify.
-Qed.
+Proof. by rewrite sum_all_keys !big_ord_recl big_ord0 !mxE; case: i => [[|[|]]] //= _; rewrite !simplify. Qed.
 
 Theorem P1_witness :
   is_derive (0 : R) 1 (reconstruction_loss always (fun _ => first_token) full_mask swap) (- 4%:R^-1).

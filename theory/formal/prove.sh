@@ -44,6 +44,7 @@ failed() {
 sha256() { if command -v sha256sum; then sha256sum "$1"; else shasum -a 256 "$1"; fi | awk 'END { print $1 }'; }
 
 command -v coqc >/dev/null || missing "coqc was not found"
+case "$report" in /*) ;; *) report="$PWD/$report" ;; esac
 mkdir -p -- "$build" "${report%/*}"
 build="$(cd -- "$build" && pwd)"
 rm -f -- "$report"
@@ -60,7 +61,7 @@ done
 [ "$(cd -- "$sources" && echo *.v | tr ' ' '\n' | sort)" = "$(echo "$files" | sort)" ] ||
   failed "_CoqProject must list every .v file beside it"
 
-# A comment may say these words of another project's theorem; ours have no need to.
+# Print Assumptions would find them too; this says where they stand. Comments have no need of these words.
 if grep -nwE 'Admitted|admit|Axiom|Conjecture|Parameter|Parameters|bypass_check|Abort' $files; then
   failed "nothing may be admitted or assumed; see the lines above"
 fi
