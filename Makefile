@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup verify-theory test lint format bench figures mutation lock clean distclean
+.PHONY: help setup verify-theory test lint format bench figures mutation prove lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ lock: ## write requirements.lock anew from the ranges in pyproject.toml (LOCK_TO
 	     | sed -E -e 's/\+[a-z0-9.]+$$//' -e '/^(nvidia-|cuda-|triton)/d'; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
 	@rm -rf .venv-lock
+
+prove: ## check the mechanised proofs (needs Coq); writes reports/prove/
+	@bash theory/formal/prove.sh
 
 clean: ## remove reports, runs and caches
 	rm -rf reports figures runs mutants build dist .benchmarks .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -32,7 +32,13 @@ from theory.identities import identities
 from theory.printing import tidy
 
 #: Quantities that do not involve the tokens, or that are no derivative of a loss: not run on real sequences.
-_NOT_ON_REAL = (Quantity.ATTENTION_SLOPE, Quantity.TOKEN_INFLUENCE, Quantity.POOLED_SLOPE, Quantity.ALGEBRAIC)
+_NOT_ON_REAL = (
+    Quantity.ATTENTION_SLOPE,
+    Quantity.TOKEN_INFLUENCE,
+    Quantity.POOLED_SLOPE,
+    Quantity.POOLED_CURVATURE,
+    Quantity.ALGEBRAIC,
+)
 
 
 def run_grade(claim: Claim, grade: Grade, plan: Plan) -> Evidence:

@@ -17,6 +17,7 @@ from numerics.verify.describe import (
     describe_lemma,
 )
 from numerics.verify.grades import run_grade
+from numerics.verify.mechanised import mechanised
 from numerics.verify.plan import Plan
 from numerics.verify.records import REQUIRED_GRADES, SCHEMA_VERSION, Evidence, Grade, Status
 from theory.catalogue import find_claim, lemmas
@@ -33,16 +34,13 @@ _ORDER = (
     Grade.DERIVED,
 )
 
-_NOT_RUN = (
-    Evidence(Grade.MECHANISED, Status.NOT_RUN, 0.0, "no mechanised proof is part of this version"),
-    Evidence(Grade.TRAINED, Status.NOT_RUN, 0.0, "no records of training runs are kept in this version"),
-)
+_TRAINED = Evidence(Grade.TRAINED, Status.NOT_RUN, 0.0, "no records of training runs are kept in this version")
 
 
 def verify_claim(claim: Claim, plan: Plan) -> dict[str, Any]:
     """All grades of one claim, in this process; for claims that are not in the catalogue, and for tests."""
     evidence = [run_grade(claim, grade, plan) for grade in REQUIRED_GRADES]
-    return describe_claim(claim, (*evidence, *_NOT_RUN))
+    return describe_claim(claim, (*evidence, mechanised(claim.id), _TRAINED))
 
 
 def _task(identifier: str, grade: Grade, plan: Plan) -> tuple[str, Evidence]:
@@ -78,7 +76,9 @@ def verify(
         progress(f"{identifier}: {evidence.grade} {evidence.status}")
     order = list(Grade)
     described = [
-        describe_claim(claim, sorted((*found[claim.id], *_NOT_RUN), key=lambda e: order.index(e.grade)))
+        describe_claim(
+            claim, sorted((*found[claim.id], mechanised(claim.id), _TRAINED), key=lambda e: order.index(e.grade))
+        )
         for claim in claims
     ]
     return {

@@ -102,7 +102,8 @@ def test_the_report_names_every_source_with_its_hash(proved):
         ("Proposition1.v", "Lemma full_mask_centred_column_sums", "\\sum_i Delta i j = 0", "\\sum_i Delta j i = 0"),
         ("DiagonalMask.v", "Theorem P1_diag_reconstruction", "(- ((L%:R - 1) ^- 2 * frob", "(((L%:R - 1) ^- 2 * frob"),
         ("DiagonalMask.v", "Theorem P1_diag_reconstruction", "((L%:R - 1) ^- 2 * frob", "(L%:R ^- 2 * frob"),
-        ("DiagonalMask.v", "Theorem P1_diag_supervised", "\\sum_i Dbar i j = 0", "\\sum_i Delta i j = 0"),
+        ("DiagonalMask.v", "Theorem P1_diag_supervised",
+         "column_sums : forall j, \\sum_i Dbar i j", "column_sums : forall j, \\sum_i Delta i j"),
         ("Witnesses.v", "Theorem P1_witness", "(- 4%:R^-1)", "4%:R^-1"),
     ],
     ids=[
