@@ -50,7 +50,7 @@ class Refutation:
     @property
     def complete(self) -> bool:
         """Whether a counterexample was found and every listed route rejects."""
-        return self.counterexample is not None and all(r.rejected for r in self.rejections)
+        return self.counterexample is not None and bool(self.rejections) and all(r.rejected for r in self.rejections)
 
 
 def refute(variant: FalseVariant, tries: int = 400) -> Refutation:

@@ -12,7 +12,7 @@ import sympy as sp
 from theory.claim import Part, Quantity
 from theory.claims.first_order import GENERAL_RECONSTRUCTION, GENERAL_SUPERVISED
 from theory.claims.second_order import GENERAL_CURVATURE
-from theory.objects import centred, gradient_moment, key_count, pattern, pooled_key_weight, tokens
+from theory.objects import DEFINED, centred, gradient_moment, key_count, pattern, pooled_key_weight, tokens
 from theory.softmax import pooled_curvature
 from theory.sums import (
     FEATURES,
@@ -59,6 +59,18 @@ def true_value(part: Part) -> sp.Expr:
         Quantity.SUPERVISED_CURVATURE: lambda: GENERAL_CURVATURE,
     }
     return values[quantity]()
+
+
+def asymmetric_objects() -> list[str]:
+    """Objects that are flagged symmetric but whose definition is not; the normal form relies on the flag."""
+    wrong = []
+    for tensor in (t for t in DEFINED if t.symmetric):
+        formal = tensor.formal_indices()
+        rules = [definition_rule(t) for t in DEFINED if t != tensor]
+        swapped = tensor.definition(formal[1], formal[0])
+        if not residue(tensor.definition(*formal), swapped, rules).is_zero:
+            wrong.append(tensor.name)
+    return wrong
 
 
 def _rules(part: Part) -> Sequence[Rule]:

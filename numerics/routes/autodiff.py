@@ -39,7 +39,7 @@ class Deviation:
     @property
     def within(self) -> bool:
         """Whether both modes agree with the claim."""
-        return max(self.reverse, self.forward) <= self.tolerance
+        return self.reverse <= self.tolerance and self.forward <= self.tolerance  # false for NaN
 
 
 def deviation(part: Part, instance: Instance) -> Deviation:

@@ -25,8 +25,8 @@ from theory.objectives import Loss, loss_curvature, loss_slope, pooled
 from theory.sums import Entry, Expectation, Tensor
 from theory.sums.symbols import is_delta
 
-#: Series coefficients kept: enough to differentiate twice.
-ORDER = 3
+#: Series coefficients kept: after two derivatives two are left, so that later lines are compared away from 0 too.
+ORDER = 4
 
 
 @dataclass(frozen=True)

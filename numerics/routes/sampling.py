@@ -50,8 +50,8 @@ class _Disagreement(AssertionError):
     pass
 
 
-def sample(part: Part, *, least_length: int, examples: int, number: int) -> Sample:
-    """Run the property ``examples`` times from the seed ``number``."""
+def sample(part: Part, *, least_length: int, examples: int, number: int, shrink: bool = True) -> Sample:
+    """Run the property ``examples`` times from the seed ``number``; a falsifying example is made smaller."""
     seen: list[tuple[bool, float]] = []
 
     def judge(instance: Instance) -> None:
@@ -62,19 +62,21 @@ def sample(part: Part, *, least_length: int, examples: int, number: int) -> Samp
 
     falsified = ""
     try:
-        _run(judge, part, least_length, examples, number)
+        _run(judge, part, least_length, examples, number, shrink)
     except _Disagreement as error:
         falsified = str(error)
     return Sample(len(seen), sum(i for i, _ in seen), max((r for _, r in seen), default=0.0), falsified)
 
 
-def _run(judge: Callable[[Instance], None], part: Part, least_length: int, examples: int, number: int) -> None:
+def _run(
+    judge: Callable[[Instance], None], part: Part, least_length: int, examples: int, number: int, shrink: bool
+) -> None:
     configured = settings(
         max_examples=examples,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink),
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
         report_multiple_bugs=False,
         print_blob=False,
     )

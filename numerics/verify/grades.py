@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from numerics.errors import InputError
@@ -23,10 +25,12 @@ from numerics.routes.replay import PRIME, false_pass_bound, replay, residue_inst
 from numerics.routes.sampling import VACUOUS_SHARE, sample
 from numerics.routes.slope import scalar_function, slope_check_with_control
 from numerics.tolerance import slope_scale
+from numerics.verify.controls import UNREJECTED, derives, idle, off_by_a_little, starts_at_product
 from numerics.verify.plan import Plan
 from numerics.verify.records import Evidence, Grade, Status
 from theory.claim import Claim, Part, Quantity
 from theory.derivation import Move
+from theory.general import asymmetric_objects
 from theory.identities import check as identity_residue
 from theory.identities import identities
 from theory.printing import tidy
@@ -41,6 +45,10 @@ _NOT_ON_REAL = (
 )
 
 
+#: The normal form must accept at least this many true identities before its refusals count.
+LEAST_IDENTITIES = 20
+
+
 def run_grade(claim: Claim, grade: Grade, plan: Plan) -> Evidence:
     """Evidence of one grade for one claim."""
     if grade.value in claim.exempt:
@@ -48,6 +56,8 @@ def run_grade(claim: Claim, grade: Grade, plan: Plan) -> Evidence:
     began = time.perf_counter()
     try:
         status, summary, numbers = _GRADES[grade](claim, plan)
+        if status is Status.PASSED and not any(numbers.get(key) for key in ("checks", "slope_tests", "rows")):
+            status, summary = Status.FAILED, "nothing was checked"
     except InputError:
         raise
     except Exception as error:  # a crash of a route is evidence against it, never for it
@@ -67,6 +77,13 @@ def _derived(claim: Claim, plan: Plan) -> _Outcome:
         rules |= {rule for step in chain.steps for rule in step.rules}
         rows.append({"part": part.label, "steps": len(chain.steps), "seconds": round(chain.seconds, 4)})
         count += len(chain.steps)
+        if derives(off_by_a_little(part)) or (
+            part.quantity is not Quantity.GRADIENT_PRODUCT and derives(replace(part, derive=idle))
+        ):
+            return Status.FAILED, f"{part.label}: {UNREJECTED}, or a chain that starts at its end was accepted", {}
+    asymmetric = asymmetric_objects()
+    if asymmetric:
+        return Status.FAILED, f"flagged symmetric without being so: {', '.join(asymmetric)}", {}
     summary = f"{len(rows)} equations for symbolic L and d in {count} steps"
     return Status.PASSED, summary, {"checks": rows, "rules used": sorted(rules)}
 
@@ -75,12 +92,18 @@ def _replayed(claim: Claim, plan: Plan) -> _Outcome:
     rows, worst = [], 0.0
     for part in claim.parts:
         chain = part.derivation()
+        control = copy(chain)
+        control.steps = [*chain.steps[:-1], replace(chain.steps[-1], expression=chain.expression + 1)]
         instances = list(_residue_instances(claim, part, plan))
         for name, instance in instances:
             failure = replay(chain, part, instance)
             if failure is not None:
                 where = f"line {failure.line} ({failure.rule}) at L={failure.token_count}, d={failure.token_width}"
                 return Status.FAILED, f"{part.label}: {where}, {name}", {}
+        if all(replay(control, part, instance) is None for _, instance in instances[:2]):
+            return Status.FAILED, f"{part.label}: the control, a last line that is off by 1, was not rejected", {}
+        if part.quantity is Quantity.GRADIENT_PRODUCT and not starts_at_product(part, chain, instances[0][1]):
+            return Status.FAILED, f"{part.label}: the first line is not the product of the two gradients", {}
         bound = false_pass_bound(chain, plan.trials)
         worst = max(worst, bound)
         rows.append({"part": part.label, "lines": len(chain.steps), "trials": len(instances), "error bound": bound})
@@ -144,13 +167,18 @@ def _enclosed(claim: Claim, plan: Plan) -> _Outcome:
                 return Status.FAILED, f"{part.label}: the balls are {ball.gap:.3g} apart ({name})", {"checks": rows}
             if not ball.narrow:
                 return Status.INCONCLUSIVE, f"{part.label}: radius {ball.radius:.1e} is too wide", {"checks": rows}
+        if any(enclose(off_by_a_little(part), instance, BITS, held).meets for _, instance, held in work[:1]):
+            return Status.FAILED, f"{part.label}: {UNREJECTED}", {"checks": rows}
     return Status.PASSED, f"balls of radius ≤ {widest:.0e} meet at {BITS} bits", {"bits": BITS, "checks": rows}
 
 
 def _differentiated(claim: Claim, plan: Plan) -> _Outcome:
     rows, worst = [], 0.0
     for part in _measured_parts(claim):
-        for name, instance in _float_instances(claim, part, plan, "differentiate"):
+        work = list(_float_instances(claim, part, plan, "differentiate"))
+        if any(deviation(off_by_a_little(part), instance).within for _, instance in work[:1]):
+            return Status.FAILED, f"{part.label}: {UNREJECTED}", {"checks": rows}
+        for name, instance in work:
             found = deviation(part, instance)
             rows.append({**_sizes(part, name, instance), **_deviation_row(found)})
             worst = max(worst, max(found.reverse, found.forward) / found.tolerance if found.tolerance else 0.0)
@@ -226,9 +254,14 @@ def _sampled(claim: Claim, plan: Plan) -> _Outcome:
         result = sample(part, least_length=claim.least_length, examples=plan.examples, number=plan.seed)
         row = {"part": part.label, "examples": result.examples, "non-vacuous": round(result.share, 3)}
         rows.append({**row, "worst deviation / tolerance": result.worst})
+        control = sample(
+            off_by_a_little(part), least_length=claim.least_length, examples=3, number=plan.seed, shrink=False
+        )
         numbers = {"seed": plan.seed, "vacuous below": VACUOUS_SHARE, "checks": rows}
         if result.falsified:
             return Status.FAILED, f"{part.label}: {result.falsified}", numbers
+        if not control.falsified:
+            return Status.FAILED, f"{part.label}: {UNREJECTED}", numbers
         if not result.passed:
             return Status.FAILED, f"{part.label}: only {result.share:.0%} of the examples are non-vacuous", numbers
         shares.append(result.share)
@@ -241,6 +274,8 @@ def _refuted(claim: Claim, plan: Plan) -> _Outcome:
     for variant in claim.false_variants:
         result = refute(variant)
         found = result.counterexample.record() if result.counterexample else None
+        if not result.rejections:
+            problems.append(f"“{variant.id}” lists no route that could reject it")
         for rejection in result.rejections:
             rows.append(
                 {
@@ -258,6 +293,8 @@ def _refuted(claim: Claim, plan: Plan) -> _Outcome:
     wrong = [i.name for i in identities() if not identity_residue(i).is_zero]
     problems += [f"the true identity “{name}” does not reduce to 0" for name in wrong]
     numbers = {"rows": rows, "true identities": len(identities()), "reduced to 0": len(identities()) - len(wrong)}
+    if len(identities()) < LEAST_IDENTITIES:
+        problems.append(f"only {len(identities())} true identities are held against the normal form")
     if problems:
         return Status.FAILED, "; ".join(problems[:3]), numbers
     count = len(claim.false_variants)

@@ -41,7 +41,7 @@ PATTERNS = (
 )  # fmt: skip
 #: Drawing only, and errors: no verdict rests on them.
 LEFT_OUT = ("numerics/gradcheck/plots.py", "numerics/gradcheck/errors.py")
-DEFAULT_SAMPLE = 70
+DEFAULT_SAMPLE = 50
 
 
 def modules() -> dict[str, Path]:

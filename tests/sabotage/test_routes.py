@@ -190,15 +190,14 @@ def test_a_route_that_computes_something_else_does_not_pass(fault, monkeypatch):
     _plant(monkeypatch, fault)
     short = replace(claim, false_variants=claim.false_variants[1:2])
     for grade in fault.grades:
-        assert run_grade(short, grade, TINY).status in (Status.FAILED, Status.INCONCLUSIVE), grade
+        assert run_grade(short, grade, SMALL).status in (Status.FAILED, Status.INCONCLUSIVE), grade
 
 
-TINY = replace(SMALL, examples=5)
 _passed: set[tuple[str, Grade]] = set()
 
 
 def _healthy(identifier: str, grade: Grade) -> bool:
-    if (identifier, grade) not in _passed and run_grade(find_claim(identifier), grade, TINY).status is Status.PASSED:
+    if (identifier, grade) not in _passed and run_grade(find_claim(identifier), grade, SMALL).status is Status.PASSED:
         _passed.add((identifier, grade))
     return (identifier, grade) in _passed
 
@@ -234,7 +233,7 @@ UNWATCHED = [
 @pytest.mark.xfail(reason="GAP: the verifier has no control that this route must reject")
 @pytest.mark.parametrize("fault", UNWATCHED, ids=str)
 def test_a_blind_route_is_found_by_the_verifier_itself(fault, monkeypatch):
-    claim = replace(find_claim("P1"), false_variants=find_claim("P1").false_variants[-2:])
+    claim = replace(find_claim("P1"), false_variants=find_claim("P1").false_variants[-1:])
     _plant(monkeypatch, fault)
     assert next(alarms([claim], (*fault.grades, REFUTED)), None) is not None
 
