@@ -67,8 +67,8 @@ def asymmetric_objects() -> list[str]:
     for tensor in (t for t in DEFINED if t.symmetric):
         formal = tensor.formal_indices()
         rules = [definition_rule(t) for t in DEFINED if t != tensor]
-        swapped = tensor.definition(formal[1], formal[0])
-        if not residue(tensor.definition(*formal), swapped, rules).is_zero:
+        swapped = tensor[formal[1], formal[0]].unfold()
+        if not residue(tensor[formal].unfold(), swapped, rules).is_zero:
             wrong.append(tensor.name)
     return wrong
 

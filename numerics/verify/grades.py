@@ -173,7 +173,8 @@ def _enclosed(claim: Claim, plan: Plan) -> _Outcome:
 
 
 def _differentiated(claim: Claim, plan: Plan) -> _Outcome:
-    rows, worst = [], 0.0
+    rows: list[dict[str, Any]] = []
+    worst = 0.0
     for part in _measured_parts(claim):
         work = list(_float_instances(claim, part, plan, "differentiate"))
         if any(deviation(off_by_a_little(part), instance).within for _, instance in work[:1]):
