@@ -80,7 +80,7 @@ def _definition_faults():
                 yield tensor, part, changed, f"{tensor.name}: {kind}"
 
 
-DEFINITIONS = chosen(list(_definition_faults()), 16)
+DEFINITIONS = chosen(list(_definition_faults()), 12)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,6 @@ def test_a_wrong_definition_of_an_object_is_found(tensor, part, changed, monkeyp
     formal = tensor.formal_indices()
     monkeypatch.setattr(tensor, "definition", lambda *at: substitute(changed, dict(zip(formal, at, strict=True))))
     found = _first_alarm()
-    turned = substitute(changed, dict(zip(formal, reversed(formal), strict=True)))
-    if found is None and tensor.symmetric and not provably_equal(changed, turned, part):
-        pytest.xfail("GAP: a tensor is taken for symmetric by its flag, whatever its definition says")
     assert found is not None
     assert found.claim in {claim.id for claim in claims()}
 
@@ -243,7 +240,7 @@ MODULE_FAULTS = [
     (name, rule, wrong, kind)
     for name, rule in _module_rules().values()
     if name not in UNUSED
-    for kind, wrong in chosen(list(_rule_faults(rule)), 3)
+    for kind, wrong in chosen(list(_rule_faults(rule)), 2)
 ]
 
 
@@ -266,7 +263,7 @@ def test_a_wrong_rule_of_a_module_is_found(name, rule, wrong, monkeypatch):
 LEMMA_FAULTS = [
     (number, lemma.id, kind, changed)
     for number, lemma in enumerate(lemmas())
-    for kind, changed in chosen([c for c in mistakes(lemma.right) if _speaks_of(c[1], lemma.left.indices)], 3)
+    for kind, changed in chosen([c for c in mistakes(lemma.right) if _speaks_of(c[1], lemma.left.indices)], 2)
 ]
 
 
@@ -305,7 +302,7 @@ def _hypothesis_faults():
         yield claim, part, number, None, f"{claim.id}: {part.label}: {held.name}: dropped"
 
 
-HYPOTHESIS_FAULTS = chosen(list(_hypothesis_faults()), 12)
+HYPOTHESIS_FAULTS = chosen(list(_hypothesis_faults()), 8)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +373,7 @@ def test_a_falsified_line_is_found_by_the_replay_which_names_it(name):
     claim, part = CHAINS[name]
     chain = part.derivation()
     tried = 0
-    for number, step in chosen(list(enumerate(chain.steps))[1:], 4, seed=len(name)):
+    for number, step in chosen(list(enumerate(chain.steps))[1:], 2, seed=len(name)):
         free = _line_free(chain, number, part)
         cases = [c for c in mistakes(step.expression) if _speaks_of(c[1], free)]
         for kind, changed in chosen(cases, 1, seed=number):
@@ -409,10 +406,7 @@ def test_a_dropped_step_is_found_unless_its_lines_have_equal_values(name):
             continue
         found = (run_grade(past, grade, SMALL) for grade in (Grade.DERIVED, Grade.REPLAYED))
         free = part.quantity is Quantity.GRADIENT_PRODUCT and number == 0
-        spent = step.move is Move.AT_ZERO and [s.move for s in chain.steps].count(Move.DIFFERENTIATE) > 1
-        if spent and not any(e.status is Status.FAILED for e in found):
-            pytest.xfail("GAP: after two derivatives the replay compares the constant coefficient only")
-        assert free or spent or any(e.status is Status.FAILED for e in found), (number, step.rule)
+        assert free or any(e.status is Status.FAILED for e in found), (number, step.rule)
 
 
 def test_a_lemma_that_proves_nothing_about_its_left_side_is_found_by_the_replay():
