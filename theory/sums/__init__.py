@@ -12,7 +12,7 @@ True
 """
 
 from theory.sums.normal_form import ExpectationError, NormalForm
-from theory.sums.rules import Rule, definition_rule, equal, normal_form, residue, zero_rule
+from theory.sums.rules import Rule, definition_rule, equal, normal_form, residue
 from theory.sums.symbols import (
     FEATURES,
     POSITIONS,
@@ -52,5 +52,4 @@ __all__ = [
     "substitute",
     "total",
     "width",
-    "zero_rule",
 ]

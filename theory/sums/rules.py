@@ -207,11 +207,6 @@ def definition_rule(tensor: Tensor, name: str | None = None) -> Rule:
     return Rule(name or f"definition of {tensor.name}", tensor[formal], tensor.definition(*formal))
 
 
-def zero_rule(name: str, constraint: sp.Expr) -> Rule:
-    """The rule ``constraint = 0`` for a constraint that is one monomial."""
-    return Rule(name, constraint, sp.S.Zero)
-
-
 def sum_rule(name: str, tensor: Tensor, slot: int, value: sp.Expr) -> Rule:
     """The rule that the sum of a tensor over one slot is ``value`` for all other indices."""
     formal = list(tensor.formal_indices())

@@ -155,3 +155,27 @@ def test_slope_of_one_output_hidden_in_its_constant_is_inconclusive_beside_a_cle
     assert check.outcome is INCONCLUSIVE
     assert check.worst is not None
     assert check.worst.output_index == (1,)
+
+
+def test_a_random_function_is_inconclusive_even_where_its_claim_looks_wrong() -> None:
+    rng = np.random.default_rng(0)
+    check = check_jacobian(lambda x: x * (1 + rng.standard_normal(2)), 5 * np.eye(2), np.ones(2))
+    assert check.outcome is SlopeOutcome.INCONCLUSIVE
+    assert "deterministic" in check.reason
+
+
+def test_an_output_that_does_not_move_is_judged_beside_one_that_does() -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.array([3.0 * x[0], 2.0])
+
+    assert check_jacobian(function, np.array([[3.0], [0.0]]), np.ones(1)).passed
+    wrong = check_jacobian(function, np.array([[3.0], [0.1]]), np.ones(1))
+    assert wrong.outcome is SlopeOutcome.FAIL
+    assert wrong.worst is not None
+    assert wrong.worst.output_index == (1,)
+
+
+@pytest.mark.parametrize("step", [0.0, -1e-3, float("nan")])
+def test_a_largest_step_that_is_not_positive_is_refused(step: float) -> None:
+    with pytest.raises(ValueError, match="largest_step must be positive"):
+        check_jacobian(lambda x: x, np.eye(1), np.ones(1), largest_step=step)
