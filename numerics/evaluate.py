@@ -219,7 +219,9 @@ class Environment:
         return self._constant(sp.S.NegativeOne).series[0]
 
     def _exponential(self, value: Value) -> Value:
-        # Only exp(alpha * pattern) occurs: its constant term is zero, so the series is a finite sum.
+        # The series of exp(alpha * pattern) is a finite sum because its exponent has no constant term.
+        if (value.series[0] != 0).any():
+            raise ValueError("the exponent of an exponential must vanish at alpha = 0 to be a power series")
         one, power = self._constant(sp.S.One), self._constant(sp.S.One)
         result = one
         for n in range(1, self.order):

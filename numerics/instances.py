@@ -122,6 +122,8 @@ def random_loss(samples: int, dimension: int, rng: np.random.Generator) -> Polyn
 def random_pattern(part: Part, mask: np.ndarray, pooling: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A random rational pattern that satisfies the part's hypotheses exactly."""
     basis = null_space(part.hypotheses, mask, pooling)
+    if not len(basis):
+        return np.full(mask.shape, Fraction(0), dtype=object)
     weights = _fractions(rng, (len(basis),))
     shape = mask.shape
     flat = [

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from numerics.blind_set import centre_rows
 from numerics.instances import Instance
 from numerics.measure import GRADIENTS, by_reverse_mode
 from numerics.routes.autodiff import Deviation, deviation
@@ -96,6 +97,9 @@ def _ratio(found: Deviation) -> float:
 
 
 def _informative(part: Part, instance: Instance, found: Deviation, draw: int) -> bool:
+    moves = centre_rows(np.asarray(instance.pattern, dtype=float), np.asarray(instance.mask, dtype=float)).any()
+    if part.quantity not in (*GRADIENTS, Quantity.GRADIENT_PRODUCT) and not moves:
+        return False  # the hypotheses left nothing of the pattern
     if part.statement != 0:
         return found.size > VACUOUS_SHARE * term_scale(instance, part.quantity)
     if part.quantity is Quantity.GRADIENT_PRODUCT:

@@ -45,6 +45,9 @@ _NOT_ON_REAL = (
 )
 
 
+#: Without these three nothing is left that could tell a true statement from a false one.
+NEVER_EXEMPT = (Grade.DERIVED, Grade.REPLAYED, Grade.REFUTED)
+
 #: The normal form must accept at least this many true identities before its refusals count.
 LEAST_IDENTITIES = 20
 
@@ -52,7 +55,11 @@ LEAST_IDENTITIES = 20
 def run_grade(claim: Claim, grade: Grade, plan: Plan) -> Evidence:
     """Evidence of one grade for one claim."""
     if grade.value in claim.exempt:
-        return Evidence(grade, Status.EXEMPT, 0.0, claim.exempt[grade.value])
+        reason = claim.exempt[grade.value].strip()
+        if grade in NEVER_EXEMPT or not reason:
+            rule = f"{grade} cannot be exempt" if grade in NEVER_EXEMPT else "an exemption needs a reason"
+            return Evidence(grade, Status.FAILED, 0.0, rule)
+        return Evidence(grade, Status.EXEMPT, 0.0, reason)
     began = time.perf_counter()
     try:
         status, summary, numbers = _GRADES[grade](claim, plan)

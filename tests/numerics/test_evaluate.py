@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,6 +102,12 @@ def test_modular_inverses_invert(values):
 def test_a_vanishing_denominator_is_reported():
     with pytest.raises(ZeroDivisionError, match="another instance"):
         PrimeField().invert(np.array([3, PRIME]))
+
+
+def test_an_exponential_must_vanish_at_zero():
+    env = _environment(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="alpha = 0"):
+        env.evaluate(sp.exp(objects.pattern[index("i", POSITIONS), index("j", POSITIONS)]))
 
 
 def test_a_missing_array_is_named():

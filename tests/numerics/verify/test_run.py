@@ -16,7 +16,9 @@ from numerics.verify.grades import run_grade
 from numerics.verify.plan import Plan
 from numerics.verify.records import REQUIRED_GRADES, Evidence, Grade, Status, Verdict, verdict
 from numerics.verify.run import verify_claim
+from theory import objects
 from theory.catalogue import claims, find_claim
+from theory.claim import Constraint
 
 SMALL = Plan(trials=2, instances=2, examples=12)
 
@@ -70,6 +72,23 @@ def test_an_exempt_grade_shows_its_reason():
     claim = replace(find_claim("G2"), exempt={"sampled": "for a reason"})
     evidence = run_grade(claim, Grade.SAMPLED, SMALL)
     assert (evidence.status, evidence.summary) == (Status.EXEMPT, "for a reason")
+
+
+@pytest.mark.parametrize(("grade", "reason"), [(Grade.SAMPLED, " "), (Grade.DERIVED, "why"), (Grade.REFUTED, "why")])
+def test_an_exemption_needs_a_reason_and_some_grades_allow_none(grade, reason):
+    claim = replace(find_claim("G2"), exempt={grade.value: reason})
+    assert run_grade(claim, grade, SMALL).status is Status.FAILED
+
+
+def test_a_hypothesis_that_leaves_no_pattern_is_vacuous():
+    claim = find_claim("P1")
+    pattern = objects.pattern
+    i, j = pattern.formal_indices()
+    nothing = Constraint("Δ = 0", "the pattern vanishes", pattern[i, j], (i, j))
+    empty = replace(claim, parts=(replace(claim.parts[0], hypotheses=(nothing,)),))
+    evidence = run_grade(empty, Grade.SAMPLED, SMALL)
+    assert evidence.status is Status.FAILED
+    assert "non-vacuous" in evidence.summary
 
 
 def test_the_same_seed_gives_the_same_numbers():
