@@ -54,6 +54,8 @@ def _derive_cls(part: Part) -> Derivation:
 
 
 _column_sum = total(pattern[_i, _j], _i)
+#: v for full attention with mean pooling.
+_MEAN_POOLED = (_column_sum - total(total(pattern[_i, _k], _k), _i) / length) / length**2
 _MEAN = Setting(MaskKind.FULL, PoolingKind.MEAN)
 
 CLAIM = Claim(
@@ -75,7 +77,7 @@ CLAIM = Claim(
         ),
         Part(
             "full mask, mean pooling", Quantity.TOKEN_INFLUENCE,
-            (_column_sum - total(total(pattern[_i, _k], _k), _i) / length) / length**2, _derive_weight, _MEAN,
+            _MEAN_POOLED, _derive_weight, _MEAN,
             free=(_j,),
         ),
         Part(
@@ -105,7 +107,7 @@ CLAIM = Claim(
             "v has the same form when the diagonal is masked.",
             Part(
                 "diagonal mask, mean pooling", Quantity.TOKEN_INFLUENCE,
-                (_column_sum - total(total(pattern[_i, _k], _k), _i) / length) / length**2, _derive_weight,
+                _MEAN_POOLED, _derive_weight,
                 Setting(MaskKind.DIAGONAL, PoolingKind.MEAN), free=(_j,),
             ),
         ),
