@@ -130,3 +130,12 @@ def test_gradient_bounds_hold_for_the_losses_of_practice(loss):
     pooled = np.abs(np.asarray(instance.tokens, dtype=float)).sum(axis=1)
     assert (np.abs(loss_gradients(instance)) <= loss.gradient_bound(pooled) + 1e-15).all()
     assert (np.abs(loss_hessians(instance)) <= loss.hessian_bound(pooled) + 1e-15).all()
+
+
+def test_a_ball_wider_than_half_the_digits_is_not_narrow(monkeypatch):
+    claim = find_claim("P1")
+    part = claim.parts[1]
+    instance = _instance(claim, part)
+    assert enclose(part, instance).narrow
+    monkeypatch.setattr("numerics.routes.enclosure.slope_scale", lambda *_: 1e-60)
+    assert not enclose(part, instance).narrow

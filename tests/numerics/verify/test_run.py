@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from numerics import __main__ as door
+from numerics.gradcheck import SlopeOutcome
 from numerics.inputs import TokenData, photograph_crops
+from numerics.routes.slope import slope_check_with_control
 from numerics.verify.compare import load_results
 from numerics.verify.files import write_whole
 from numerics.verify.grades import run_grade
@@ -185,3 +187,12 @@ def test_real_tokens_of_several_features_and_classes_are_verified():
     for grade in (Grade.REPLAYED, Grade.ENCLOSED, Grade.DIFFERENTIATED, Grade.SLOPED):
         evidence = run_grade(find_claim("P1-diag"), grade, plan)
         assert evidence.status is Status.PASSED, evidence.summary
+
+
+def test_an_inconclusive_slope_leaves_the_grade_inconclusive(monkeypatch):
+    def unsure(*given):
+        check, control = slope_check_with_control(*given)
+        return replace(check, outcome=SlopeOutcome.INCONCLUSIVE), control
+
+    monkeypatch.setattr("numerics.verify.grades.slope_check_with_control", unsure)
+    assert run_grade(find_claim("P1"), Grade.SLOPED, SMALL).status is Status.INCONCLUSIVE
