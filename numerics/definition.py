@@ -47,6 +47,19 @@ def supervised_loss(
     return (loss(pooled_vectors(outputs(attention, tokens), pooling)) * sample_weights).sum(0)
 
 
+def masked_reconstruction_loss(
+    attention: Shaped[Any, "L L"],
+    tokens: Shaped[Any, "N L d"],
+    kept: Shaped[Any, "N L"],
+    sample_weights: Shaped[Any, " N"],
+    count: Shaped[Any, "..."],
+) -> Any:
+    """Error at the masked positions, from inputs without them, over ``2 count`` (a number, or one a sample)."""
+    errors = tokens - outputs(attention, tokens * kept[:, :, None])
+    per_sample = ((errors * errors).sum(2) * (1 - kept)).sum(1)
+    return (per_sample * sample_weights / (2 * count)).sum(0)
+
+
 def reconstruction_loss(
     attention: Shaped[Any, "L L"], tokens: Shaped[Any, "N L d"], sample_weights: Shaped[Any, " N"]
 ) -> Any:

@@ -8,25 +8,56 @@ alpha whose coefficients are arrays with named axes (one an index, and reserved 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from numerics.rings import Ring
+from theory.composition import READOUT, RESIDUAL_READOUT
 from theory.curves import Curve, CurveEntry, alpha
-from theory.objectives import Loss, loss_curvature, loss_slope, pooled
+from theory.geometry import RING, TORUS, distance, position
+from theory.objectives import PATHS, Loss, Path, loss_curvature, loss_slope
 from theory.objects import loss_gradient, loss_hessian
-from theory.sums import FEATURES, Entry, Expectation, Index, Tensor, length, width
+from theory.sums import FEATURES, Entry, Expectation, Index, Tensor, length, mask_ratio, width
 from theory.sums.symbols import is_delta
 
 #: Reserved axis names: samples of the law, and patterns evaluated side by side.
 SAMPLE, BATCH = "(sample)", "(batch)"
 
 
-_LOSS_TENSORS = {loss_gradient: loss_slope, loss_hessian: loss_curvature}
+#: Tensors that name a derivative of the loss at uniform attention.
+LOSS_TENSORS = {
+    loss_gradient: loss_slope,
+    loss_hessian: loss_curvature,
+    READOUT.token_gradient: READOUT.token_slope,
+    RESIDUAL_READOUT.token_gradient: RESIDUAL_READOUT.token_slope,
+}
+_SLOPES: dict[Curve, Path] = {path.loss_slope: path for path in PATHS.values()}
+_CURVATURES: dict[Curve, Path] = {path.loss_curvature: path for path in PATHS.values()}
+
+
+def _ring(count: int) -> np.ndarray:
+    offset = np.subtract.outer(-np.arange(count), -np.arange(count)) % count
+    return np.asarray(offset[:, :, None] == np.arange(count))
+
+
+def _torus(count: int) -> np.ndarray:
+    rows = max(a for a in range(1, math.isqrt(count) + 1) if count % a == 0)
+    table = np.einsum("ijk,abc->iajbkc", _ring(rows), _ring(count // rows))
+    return np.asarray(table.reshape(count, count, count))
+
+
+#: Arrays that the length alone fixes.
+KNOWN: Mapping[Tensor, Callable[[int], np.ndarray]] = {
+    position: lambda count: np.arange(1, count + 1),
+    distance: lambda count: np.abs(np.subtract.outer(np.arange(count), np.arange(count))),
+    RING.table: _ring,
+    TORUS.table: _torus,
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +84,7 @@ class Environment:
     loss: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     fixed: Mapping[str, int] = field(default_factory=dict)
     order: int = 1
+    mask_ratio: Fraction | int | None = None
     _cache: dict[object, Value] = field(default_factory=dict)
 
     def evaluate(self, expression: sp.Expr, free: Sequence[Index] = ()) -> np.ndarray:
@@ -85,7 +117,11 @@ class Environment:
         return (*value.series, *(np.broadcast_to(zero, shape) for _ in range(missing)))
 
     def _constant(self, value: sp.Expr) -> Value:
-        number = sp.Rational(value.subs({length: self.token_count, width: self.token_width}))
+        sizes: dict[sp.Symbol, Any] = {length: self.token_count, width: self.token_width}
+        if self.mask_ratio is not None:
+            ratio = Fraction(self.mask_ratio)
+            sizes[mask_ratio] = sp.Rational(ratio.numerator, ratio.denominator)
+        number = sp.Rational(value.subs(sizes))
         exact = self.ring.number(Fraction(int(number.p), int(number.q)))
         return Value((), (self.ring.array(np.array(exact, dtype=object if not isinstance(exact, float) else None)),))
 
@@ -250,8 +286,10 @@ class Environment:
         if tensor in self.arrays:
             dims, array = self.arrays[tensor]
             held = Value(dims, (array,))
-        elif tensor in _LOSS_TENSORS and self.loss is not None:
-            held = self._cached(tensor, lambda: self._loss_derivative(_LOSS_TENSORS[tensor], sp.S.Zero))
+        elif tensor in KNOWN:
+            held = Value(names, (self.ring.array(KNOWN[tensor](self.token_count).astype(np.int64)),))
+        elif tensor in LOSS_TENSORS and self.loss is not None:
+            held = self._cached(tensor, lambda: self._curve(LOSS_TENSORS[tensor](*formal, at=sp.S.Zero)))
         elif tensor.definition is not None:
             definition = tensor.definition
             held = self._cached(tensor, lambda: self._value(definition(*formal)))
@@ -273,7 +311,7 @@ class Environment:
     def _curve(self, expression: CurveEntry) -> Value:
         curve, formal = expression.curve, expression.as_entry().tensor.formal_indices()
         generic = curve(*formal, at=expression.at, order=expression.order)
-        if curve in (loss_slope, loss_curvature):
+        if curve in _SLOPES or curve in _CURVATURES:
             make = lambda: self._loss_derivative(curve, expression.at)  # noqa: E731
         else:
             make = lambda: self._value(generic.unfold())  # noqa: E731
@@ -305,7 +343,7 @@ class Environment:
         """l(h) = sum_c (a_c h_c + b_c h_c^2 / 2) + (sum_c t_c h_c)^3 / 3 for every sample."""
         linear, quadratic, cubic = self._loss_parts()
         (c,) = loss_gradient.formal_indices()
-        h = self._value(pooled(c, at=expression.args[0]))
+        h = self._value(expression.path.pooled(c, at=expression.at))
         half = self._constant(sp.Rational(1, 2))
         third = self._constant(sp.Rational(1, 3))
         flat = self._add(self._product([linear, h]), self._product([half, quadratic, h, h]))
@@ -316,9 +354,9 @@ class Environment:
         """First or second partial derivatives of the loss in h, over samples and one or two feature axes."""
         linear, quadratic, cubic = self._loss_parts()
         (c,) = loss_gradient.formal_indices()
-        h = self._value(pooled(c, at=at))
+        h = self._value({**_SLOPES, **_CURVATURES}[curve].pooled(c, at=at))
         inner = self._contract([self._multiply(cubic, h)], (c.name,))
-        if curve == loss_slope:
+        if curve in _SLOPES:
             flat = self._add(linear, self._multiply(quadratic, h))
             return self._add(flat, self._product([cubic, inner, inner]))
         first, second = (i.name for i in loss_hessian.formal_indices())

@@ -61,11 +61,58 @@ def _brightness_labels(tokens: np.ndarray) -> np.ndarray:
     return (means > np.median(means)).astype(np.int64)
 
 
+@dataclass(frozen=True)
+class SymbolData:
+    """Sequences of integer symbols 0..vocabulary-1, embedded one-hot; ``labels`` only where the file has them."""
+
+    name: str
+    symbols: Int64[np.ndarray, "N L"]
+    labels: Int64[np.ndarray, " N"] | None
+
+    @property
+    def vocabulary(self) -> int:
+        return int(self.symbols.max()) + 1
+
+
 def load_tokens(path: str | Path) -> TokenData:
     """Read ``tokens`` (N x L x d, float32 or float64) and optionally ``labels`` (N integers) from an ``.npz`` file.
 
     Pickles are never loaded.  Raises :class:`InputError` with one sentence for anything else.
     """
+    return _token_data(_read_arrays(path), path)
+
+
+def _token_data(held: dict[str, np.ndarray], path: str | Path) -> TokenData:
+    tokens = _checked_tokens(held["tokens"], str(path))
+    labels = _checked_labels(held["labels"], len(tokens)) if "labels" in held else _brightness_labels(tokens)
+    return TokenData(Path(path).name, tokens, labels)
+
+
+def load_sequences(path: str | Path) -> TokenData | SymbolData:
+    """Read sequences as :func:`load_tokens` does, or ``tokens`` of integers N x L as symbols to be embedded one-hot.
+
+    Symbols are numbered anew from 0 in increasing order, which changes no second moment.
+    """
+    held = _read_arrays(path)
+    symbols = held["tokens"]
+    if symbols.dtype.kind not in "iu" or symbols.ndim != 2:
+        return _token_data(held, path)
+    if symbols.shape[0] < 1 or symbols.shape[1] < 2:
+        raise InputError(
+            f"symbols need at least one sequence of two positions: {path} has shape {symbols.shape}; "
+            "drop empty sequences"
+        )
+    if symbols.min() < 0:
+        raise InputError(
+            f"symbols must be non-negative integers: {path} holds {symbols.min()}; "
+            "number the vocabulary from 0, or save continuous values as floats, shape N x L x d"
+        )
+    numbered = np.unique(symbols, return_inverse=True)[1].reshape(symbols.shape).astype(np.int64)
+    labels = _checked_labels(held["labels"], len(symbols)) if "labels" in held else None
+    return SymbolData(Path(path).name, numbered, labels)
+
+
+def _read_arrays(path: str | Path) -> dict[str, np.ndarray]:
     file = Path(path)
     if not file.is_file():
         raise InputError(f"a token file must exist: {path}; write one with numpy.savez(path, tokens=…, labels=…)")
@@ -88,9 +135,7 @@ def load_tokens(path: str | Path) -> TokenData:
         ) from None
     if "tokens" not in held:
         raise InputError(f"a token file holds an array called tokens: {path} holds {names}; rename the array")
-    tokens = _checked_tokens(held["tokens"], str(path))
-    labels = _checked_labels(held["labels"], len(tokens)) if "labels" in held else _brightness_labels(tokens)
-    return TokenData(file.name, tokens, labels)
+    return held
 
 
 def _checked_tokens(tokens: np.ndarray, path: str) -> np.ndarray:

@@ -6,21 +6,30 @@ hypotheses exactly, because patterns are drawn from the exact null space.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from functools import cache
 
 import numpy as np
+import sympy as sp
 from jaxtyping import Bool, Shaped
 
 from numerics.blind_set import null_space
-from numerics.evaluate import SAMPLE, Environment
+from numerics.evaluate import KNOWN, LOSS_TENSORS, SAMPLE, Environment
 from numerics.losses import LabelLoss, PolynomialLoss
 from numerics.rings import Rationals, Ring
 from theory import objects
-from theory.claim import MaskKind, Part, PoolingKind, Setting, cls_position
-from theory.sums import Tensor
+from theory.claim import OBJECTIVES, MaskKind, Part, PoolingKind, Quantity, Setting, cls_position
+from theory.curves import CurveEntry
+from theory.masking import kept
+from theory.objectives import Loss
+from theory.sums import FEATURES, POSITIONS, Entry, Tensor
+from theory.sums.symbols import is_delta
+
+#: Quantities whose expectation runs over masked positions too.
+MASKED = (Quantity.MASKED_SLOPE, Quantity.TRAINED_MASKED_SLOPE)
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,7 @@ class Instance:
     profile: Shaped[np.ndarray, " L"]
     cls: int | None = None
     overrides: Mapping[Tensor, tuple[tuple[str, ...], np.ndarray]] = field(default_factory=dict)
+    mask_ratio: Fraction | int | None = None
 
     @property
     def token_count(self) -> int:
@@ -71,7 +81,12 @@ class Instance:
             tuple(ring.array(p) for p in parts) if parts else None,  # type: ignore[arg-type]
             {} if self.cls is None else {cls_position.name: self.cls},
             order,
+            self.mask_ratio,
         )
+
+    def extra(self, tensor: Tensor) -> np.ndarray:
+        """The array of a tensor that is not one of section 5."""
+        return self.overrides[tensor][1]
 
 
 def _fractions(rng: np.random.Generator, shape: tuple[int, ...], low: int = -9, high: int = 9) -> np.ndarray:
@@ -88,9 +103,18 @@ def random_mask(kind: MaskKind, token_count: int, rng: np.random.Generator) -> n
         return np.ones((token_count, token_count), dtype=bool)
     if kind is MaskKind.DIAGONAL:
         return ~np.eye(token_count, dtype=bool)
+    if kind is MaskKind.RING:
+        return ring_mask(rng.random(token_count) < 0.7)
     mask = rng.random((token_count, token_count)) < 0.7
     mask[np.arange(token_count), rng.integers(0, token_count, token_count)] = True
     return mask
+
+
+def ring_mask(offsets: Bool[np.ndarray, " L"]) -> Bool[np.ndarray, "L L"]:
+    """The mask that allows the given offsets ``j - i`` mod L; offset 0 is allowed where none is."""
+    count = len(offsets)
+    allowed = offsets if offsets.any() else np.arange(count) == 0
+    return np.asarray(allowed[np.subtract.outer(-np.arange(count), -np.arange(count)) % count])
 
 
 def random_pooling(kind: PoolingKind, token_count: int, rng: np.random.Generator) -> tuple[np.ndarray, int | None]:
@@ -150,23 +174,92 @@ def random_instance(part: Part, token_count: int, token_width: int, samples: int
         _fractions(rng, (token_count,)),
         cls,
     )
-    return with_witness(instance, part, Rationals())
+    return completed(instance, part, Rationals(), lambda shape: _fractions(rng, shape), Fraction(int(rng.integers(1, 7)), 7))
 
 
 def with_witness(instance: Instance, part: Part, ring: Ring) -> Instance:
-    """Replace tokens and loss by the part's witness law, where it has one; entries stay in ``ring``."""
-    if not part.witness:
-        return instance
-    environment = instance.environment(ring)
-    changes: dict[str, Any] = {}
+    """Replace tensors by the part's witness laws, in their order; entries stay in ``ring``."""
     for tensor, law in part.witness.items():
         formal = tensor.formal_indices()
-        values = environment.evaluate(law(*formal), formal)
-        if tensor == objects.tokens:
-            changes |= {"tokens": values[None], "sample_weights": np.array([Fraction(1)], dtype=object)}
-        else:
+        values = instance.environment(ring).evaluate(law(*formal), formal)
+        if tensor == objects.pattern:
+            instance = replace(instance, pattern=values)
+        elif tensor == objects.tokens:
+            loss = random_loss(1, instance.token_width, np.random.default_rng(0))
+            one = np.array([Fraction(1)], dtype=object)
+            instance = replace(instance, tokens=values[None], sample_weights=one, loss=loss)
+        elif tensor == objects.loss_gradient:
             zero = np.full((1, instance.token_width), Fraction(0), dtype=object)
-            changes["loss"] = PolynomialLoss(values[None], zero, zero)
-    if "loss" not in changes:
-        changes["loss"] = random_loss(1, instance.token_width, np.random.default_rng(0))
-    return Instance(**{**instance.__dict__, **changes})
+            instance = replace(instance, loss=PolynomialLoss(values[None], zero, zero))
+        else:
+            overrides = {**instance.overrides, tensor: (tuple(i.name for i in formal), values)}
+            instance = replace(instance, overrides=overrides)
+    return instance
+
+
+#: Arrays that every instance has, or that evaluators derive; anything else that a statement mentions is drawn.
+_GIVEN = frozenset({*objects.PRIMITIVES, *KNOWN, *LOSS_TENSORS, kept})
+
+
+def extra_tensors(part: Part) -> tuple[Tensor, ...]:
+    """Primitive tensors beyond section 5 on which a part's two sides or its witness laws rest."""
+    return tuple(tensor for tensor in _mentioned(part) if tensor not in _GIVEN)
+
+
+def _mentioned(part: Part) -> dict[Tensor, None]:
+    found: dict[Tensor, None] = {}
+    laws = (law(*tensor.formal_indices()) for tensor, law in part.witness.items())
+    origins = (OBJECTIVES[part.quantity](),) if part.quantity in OBJECTIVES else ()
+    for expression in (part.statement, part.left or sp.S.Zero, *laws, *origins):
+        found |= dict.fromkeys(_primitives(expression))
+    return found
+
+
+@cache
+def _primitives(expression: sp.Expr) -> tuple[Tensor, ...]:
+    found: dict[Tensor, None] = {}
+    for node in sp.preorder_traversal(expression):
+        if isinstance(node, Loss):
+            found |= dict.fromkeys(_primitives(node.path.pooled(*objects.loss_gradient.formal_indices())))
+        elif isinstance(node, CurveEntry) and node.curve.definition is not None:
+            found |= dict.fromkeys(_primitives(node.curve.definition(*node.indices)))
+        elif isinstance(node, Entry) and not is_delta(node.tensor):
+            definition = node.tensor.definition
+            inner = _primitives(definition(*node.tensor.formal_indices())) if definition else (node.tensor,)
+            found |= dict.fromkeys(inner)
+    return tuple(found)
+
+
+def completed(
+    instance: Instance, part: Part, ring: Ring, draw: Callable[[tuple[int, ...]], np.ndarray], ratio: Fraction | int
+) -> Instance:
+    """The instance with everything else that a part needs: extra tensors, witness laws, every choice of masked tokens.
+
+    ``draw`` makes an array of a shape, ``ratio`` is the probability of masking a token.
+    """
+    sizes = {FEATURES: instance.token_width, POSITIONS: instance.token_count}
+    overrides = dict(instance.overrides)
+    for tensor in extra_tensors(part):
+        values = draw(tuple(sizes[r] for r in tensor.ranges))
+        if tensor.symmetric:
+            values = values + values.T
+        overrides[tensor] = (tuple(i.name for i in tensor.formal_indices()), values)
+    instance = with_witness(replace(instance, overrides=overrides), part, ring)
+    return with_masking(instance, ratio) if part.quantity in MASKED or kept in _mentioned(part) else instance
+
+
+def with_masking(instance: Instance, ratio: Fraction | int) -> Instance:
+    """Every choice of masked positions beside every sample, with its probability: 2^L times as many samples."""
+    samples, count, _ = instance.tokens.shape
+    bits = np.array(list(itertools.product((0, 1), repeat=count)))
+    odds = np.array([ratio ** int(count - row.sum()) * (1 - ratio) ** int(row.sum()) for row in bits], dtype=object)
+    zero = np.full((1, instance.token_width), Fraction(0), dtype=object)
+    keep = np.tile(bits, (samples, 1))
+    return replace(
+        instance,
+        tokens=np.repeat(instance.tokens, len(bits), axis=0),
+        sample_weights=np.outer(instance.sample_weights, odds).ravel(),
+        loss=PolynomialLoss(zero, zero, zero),
+        overrides={**instance.overrides, kept: ((SAMPLE, "i"), keep)},
+        mask_ratio=ratio,
+    )

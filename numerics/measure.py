@@ -15,13 +15,20 @@ import numpy as np
 import torch
 
 from numerics import definition
-from numerics.instances import Instance
+from numerics.instances import MASKED, Instance
 from numerics.numbers import FLOATS, Numbers, coefficient, path_parameter, scalar_array, working
 from numerics.rings import elementwise
 from theory.claim import Quantity
+from theory.composition import bend
+from theory.masking import kept
+from theory.query_key import bilinear
 
 #: Quantities that are second derivatives in alpha.
 CURVATURES = (Quantity.POOLED_CURVATURE, Quantity.SUPERVISED_CURVATURE)
+
+#: Slopes in a query-key matrix: every sample has scores of its own.
+QUERY_KEY = (Quantity.QUERY_KEY_SUPERVISED, Quantity.QUERY_KEY_RECONSTRUCTION)
+_READOUTS = (Quantity.READOUT_SLOPE, Quantity.RESIDUAL_READOUT_SLOPE)
 
 #: The two gradients in the scores.
 GRADIENTS = (Quantity.SUPERVISED_GRADIENT, Quantity.RECONSTRUCTION_GRADIENT)
@@ -38,6 +45,41 @@ class Setup:
         self.tokens, self.sample_weights = convert(instance.tokens), convert(instance.sample_weights)
         self.identity = convert(np.eye(instance.token_count, dtype=np.int64)[None])
         self.loss = instance.loss.on(numbers)
+        self.extra = {tensor: convert(values) for tensor, (_, values) in instance.overrides.items()}
+        self.mask_ratio = None if instance.mask_ratio is None else convert(np.array(instance.mask_ratio, dtype=object))
+
+    def along(self, quantity: Quantity, step: Any, pattern: Any = None) -> Any:
+        """The function of the step whose derivative at step 0 the quantity is; ``pattern`` stands in for the own one."""
+        if quantity in QUERY_KEY:
+            return self._along_query_key(quantity, step)
+        if quantity is Quantity.SUPERVISED_SLOPE_ANYWHERE:
+            step = step + 1  # one strength stands for all: patterns have every size
+        return self.value(quantity, self.attention(step, self.pattern if pattern is None else pattern))
+
+    def _along_query_key(self, quantity: Quantity, step: Any) -> Any:
+        matrix, moved = self.extra[bilinear], []
+        for sample in range(len(self.tokens)):
+            tokens = self.tokens[sample]
+            attention = self.attention(step, tokens @ matrix @ tokens.T)
+            moved.append(definition.outputs(attention, self.tokens[sample : sample + 1]))
+        outputs = self.numbers.concatenate(moved)
+        if quantity is Quantity.QUERY_KEY_SUPERVISED:
+            return (self.loss(definition.pooled_vectors(outputs, self.pooling)) * self.sample_weights).sum(0)
+        errors = ((self.tokens - outputs) ** 2).sum(2).sum(1)
+        return (errors * self.sample_weights).sum(0) / (2 * self.tokens.shape[1])
+
+    def _behind_readout(self, quantity: Quantity, outputs: Any) -> Any:
+        tokens = outputs + self.tokens if quantity is Quantity.RESIDUAL_READOUT_SLOPE else outputs
+        read = tokens + self.extra[bend] * tokens * tokens
+        return (self.loss(definition.pooled_vectors(read, self.pooling)) * self.sample_weights).sum(0)
+
+    def _masked(self, quantity: Quantity, attention: Any) -> Any:
+        keep, length = self.extra[kept], len(self.mask)
+        count = self.mask_ratio * length
+        if quantity is Quantity.TRAINED_MASKED_SLOPE:
+            count = (1 - keep).sum(1)
+            count = count + (count == 0)  # nothing masked, nothing to rebuild
+        return definition.masked_reconstruction_loss(attention, self.tokens, keep, self.sample_weights, count)
 
     def attention(self, step: Any, pattern: Any) -> Any:
         return definition.attention(step, pattern, self.mask, self.numbers.exp)
@@ -52,6 +94,13 @@ class Setup:
             return definition.pooled_vectors(definition.outputs(attention, self.identity), self.pooling)[0]
         if quantity in (Quantity.RECONSTRUCTION_SLOPE, Quantity.RECONSTRUCTION_GRADIENT):
             return definition.reconstruction_loss(attention, self.tokens, self.sample_weights)
+        if quantity in MASKED:
+            return self._masked(quantity, attention)
+        if quantity in _READOUTS:
+            return self._behind_readout(quantity, definition.outputs(attention, self.tokens))
+        if quantity is Quantity.TWO_LAYER_SLOPE:
+            second = definition.outputs(attention, definition.outputs(attention, self.tokens))
+            return (self.loss(definition.pooled_vectors(second, self.pooling)) * self.sample_weights).sum(0)
         return definition.supervised_loss(attention, self.tokens, self.sample_weights, self.pooling, self.loss)
 
 
@@ -83,7 +132,8 @@ class SeriesMeasurement:
                 return scalar_array((left * right).sum())
             if quantity in GRADIENTS:
                 return _series_gradient(self._setup, self._step, quantity)
-            value = self._setup.value(quantity, self._attention)
+            own = quantity in QUERY_KEY or quantity is Quantity.SUPERVISED_SLOPE_ANYWHERE
+            value = self._setup.along(quantity, self._step) if own else self._setup.value(quantity, self._attention)
             return elementwise(lambda c: c * math.factorial(order), coefficient(value, order))
 
 
@@ -104,7 +154,7 @@ def _series_gradient(setup: Setup, step: np.ndarray, quantity: Quantity) -> np.n
 
 
 def _along(setup: Setup, quantity: Quantity) -> Callable[[torch.Tensor], torch.Tensor]:
-    return lambda step: setup.value(quantity, setup.attention(step, setup.pattern))
+    return lambda step: setup.along(quantity, step)
 
 
 def _of_scores(setup: Setup, quantity: Quantity) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -26,6 +26,7 @@ class Numbers:
     convert: Callable[[Any], Any]
     exp: Callable[[Any], Any]
     log: Callable[[Any], Any]
+    concatenate: Callable[[list[Any]], Any]
 
 
 def scalar_array(value: Any) -> np.ndarray:
@@ -48,9 +49,14 @@ EXACT = Numbers(
     Rationals().array,
     _series_function(flint.fmpq_series, "exp"),
     _series_function(flint.fmpq_series, "log"),
+    np.concatenate,
 )
 BALLS = Numbers(
-    "balls", Balls().array, _series_function(flint.arb_series, "exp"), _series_function(flint.arb_series, "log")
+    "balls",
+    Balls().array,
+    _series_function(flint.arb_series, "exp"),
+    _series_function(flint.arb_series, "log"),
+    np.concatenate,
 )
 
 
@@ -58,7 +64,7 @@ def _tensor(values: Any) -> torch.Tensor:
     return torch.from_numpy(np.array(values, dtype=np.float64))
 
 
-FLOATS = Numbers("float64", _tensor, torch.exp, torch.log)
+FLOATS = Numbers("float64", _tensor, torch.exp, torch.log, torch.cat)
 
 
 @contextmanager

@@ -7,9 +7,12 @@ Patterns: ``alibi`` (minus distance), ``periodic`` (minus distance on a ring; bl
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Bool, Float64
 
 from numerics.errors import InputError
 
@@ -20,8 +23,8 @@ def _argument(text: str, kind: str) -> float:
         number = float(value)
     except ValueError:
         raise InputError(f"{kind} {name} needs a number: got {text!r}; write {name}:8") from None
-    if not number > 0:
-        raise InputError(f"{kind} {name} needs a positive number: got {text!r}; write {name}:8")
+    if not 0 < number < math.inf:
+        raise InputError(f"{kind} {name} needs a positive finite number: got {text!r}; write {name}:8")
     return number
 
 
@@ -47,55 +50,84 @@ def _load_square(path: str, token_count: int, kind: str) -> np.ndarray:
     return array
 
 
+def scores_by_distance(text: str, token_count: int) -> Float64[np.ndarray, " L"]:
+    """Scores of a named pattern at the distances 0 .. L - 1; every named pattern depends on |i - j| alone.
+
+    >>> scores_by_distance("window:1", 4).tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    distance = np.arange(token_count, dtype=np.float64)
+    name = text.partition(":")[0]
+    if text == "alibi":
+        return -distance
+    if text == "periodic":
+        return -np.minimum(distance, token_count - distance)
+    if text == "identity":
+        return (distance == 0).astype(np.float64)
+    if name == "gaussian":
+        return np.exp(-((distance / _argument(text, "pattern")) ** 2) / 2)
+    if name == "window":
+        return (distance <= _argument(text, "pattern")).astype(np.float64)
+    raise InputError(
+        f"unknown pattern: {text!r}; use alibi, periodic, gaussian:WIDTH, window:W, identity or an .npy file"
+    )
+
+
 def score_pattern(text: str, token_count: int) -> np.ndarray:
     """The named pattern at a length: float64, L x L.
 
     >>> score_pattern("alibi", 3).tolist()
     [[-0.0, -1.0, -2.0], [-1.0, -0.0, -1.0], [-2.0, -1.0, -0.0]]
     """
-    distance = np.abs(np.subtract.outer(np.arange(token_count), np.arange(token_count))).astype(np.float64)
-    if text == "alibi":
-        return -distance
-    if text == "periodic":
-        return -np.minimum(distance, token_count - distance)
-    if text == "identity":
-        return np.eye(token_count)
-    if text.startswith("gaussian"):
-        return np.exp(-((distance / _argument(text, "pattern")) ** 2) / 2)
-    if text.startswith("window"):
-        return (distance <= _argument(text, "pattern")).astype(np.float64)
     if text.endswith(".npy"):
         return _load_square(text, token_count, "pattern").astype(np.float64)
-    raise InputError(
-        f"unknown pattern: {text!r}; use alibi, periodic, gaussian:WIDTH, window:W, identity or an .npy file"
-    )
+    distance = np.abs(np.subtract.outer(np.arange(token_count), np.arange(token_count)))
+    return scores_by_distance(text, token_count)[distance]
+
+
+def keys_by_lag(text: str, token_count: int) -> Bool[np.ndarray, " lags"]:
+    """Whether a named mask allows the lags j - i = -(L - 1) .. L - 1; every named mask depends on the lag alone.
+
+    >>> keys_by_lag("causal", 3).tolist()
+    [True, True, True, False, False]
+    """
+    lag = np.arange(1 - token_count, token_count)
+    if text == "full":
+        allowed = np.ones(len(lag), dtype=bool)
+    elif text == "diagonal":
+        allowed = lag != 0
+    elif text == "causal":
+        allowed = lag <= 0
+    elif text.partition(":")[0] == "band":
+        allowed = np.abs(lag) <= _argument(text, "mask")
+    else:
+        raise InputError(f"unknown mask: {text!r}; use full, diagonal, causal, band:W or an .npy file")
+    if not allowed.any():
+        _refuse_empty_row(0, token_count, text)
+    return allowed
 
 
 def attention_mask(text: str, token_count: int) -> np.ndarray:
     """The named mask at a length: bool, L x L; every row must have a key."""
-    distance = np.abs(np.subtract.outer(np.arange(token_count), np.arange(token_count)))
-    if text == "full":
-        mask = np.ones((token_count, token_count), dtype=bool)
-    elif text == "diagonal":
-        mask = ~np.eye(token_count, dtype=bool)
-    elif text == "causal":
-        mask = np.tril(np.ones((token_count, token_count), dtype=bool))
-    elif text.startswith("band"):
-        mask = distance <= _argument(text, "mask")
-    elif text.endswith(".npy"):
+    if text.endswith(".npy"):
         values = _load_square(text, token_count, "mask")
         if not np.isin(values, (0, 1)).all():
             raise InputError(f"a mask holds 0 and 1 only: {text} has other values; threshold it first")
         mask = values.astype(bool)
     else:
-        raise InputError(f"unknown mask: {text!r}; use full, diagonal, causal, band:W or an .npy file")
+        lag = np.subtract.outer(-np.arange(token_count), -np.arange(token_count))
+        mask = keys_by_lag(text, token_count)[lag + token_count - 1]
     empty = np.flatnonzero(~mask.any(axis=1))
     if empty.size:
-        raise InputError(
-            f"every query needs at least one key: query {empty[0]} of {token_count} has none under the mask {text!r}; "
-            "use longer sequences or allow a key in that row"
-        )
+        _refuse_empty_row(int(empty[0]), token_count, text)
     return mask
+
+
+def _refuse_empty_row(query: int, token_count: int, text: str) -> None:
+    raise InputError(
+        f"every query needs at least one key: query {query} of {token_count} has none under the mask {text!r}; "
+        "use longer sequences or allow a key in that row"
+    )
 
 
 def pooling_weights(text: str, token_count: int) -> tuple[np.ndarray, int | None]:
@@ -103,9 +135,9 @@ def pooling_weights(text: str, token_count: int) -> tuple[np.ndarray, int | None
     if text == "mean":
         return np.full(token_count, 1 / token_count), None
     position = token_count - 1 if text == "last" else None
-    if text.startswith("cls"):
+    if text.partition(":")[0] == "cls":
         _, _, value = text.partition(":")
-        if not value.isdigit() or int(value) >= token_count:
+        if not re.fullmatch("[0-9]{1,18}", value) or int(value) >= token_count:
             raise InputError(
                 f"a CLS index must lie in 0..{token_count - 1}: got {text!r}; write cls:0 for the first position"
             )

@@ -23,7 +23,7 @@ from numerics.routes.replay import ORDER
 from numerics.routes.slope import slope_check
 from numerics.search import Counterexample, find_counterexample
 from theory import objects
-from theory.claim import FalseVariant, Part, Quantity, Route
+from theory.claim import OBJECTIVES, FalseVariant, Part, Quantity, Route
 from theory.curves import alpha
 from theory.general import claimed_residue
 from theory.objectives import attention, pooled, reconstruction, supervised
@@ -56,7 +56,11 @@ class Refutation:
 def refute(variant: FalseVariant, tries: int = 400) -> Refutation:
     """Search a counterexample, in at most ``tries`` instances of each size, and ask every listed route."""
     found = find_counterexample(
-        variant.part, least_length=variant.least_length, tries=tries, quadratic=variant.quadratic_loss
+        variant.part,
+        least_length=variant.least_length,
+        tries=tries,
+        quadratic=variant.quadratic_loss,
+        second_sample=variant.second_sample,
     )
     if found is None:
         rejections = tuple(Rejection(route, False, "the search found no counterexample") for route in variant.routes)
@@ -95,7 +99,8 @@ def residues_of_sides(part: Part, instance: Instance) -> tuple[np.ndarray, np.nd
         return _gradient_residues(instance, supervised()), claimed
     if part.quantity is Quantity.RECONSTRUCTION_GRADIENT:
         return _gradient_residues(instance, reconstruction()), claimed
-    series = environment.series(_path_function(part), part.free)
+    function = OBJECTIVES[part.quantity]() if part.quantity in OBJECTIVES else _path_function(part)
+    series = environment.series(function, part.free)
     power = series_order(part.quantity)
     return np.asarray(series[power] * power % PRIME), claimed
 

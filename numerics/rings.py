@@ -63,6 +63,16 @@ class Floats:
         return np.asarray(1 / values)
 
 
+class Absolute(Floats):
+    """float64 sizes: every number is replaced by its absolute value, so that a sum bounds all that it may cancel."""
+
+    def number(self, value: Fraction) -> Any:
+        return abs(float(value))
+
+    def array(self, values: Any) -> np.ndarray:
+        return np.abs(np.asarray(values, dtype=np.float64))
+
+
 class Rationals(Floats):
     """Exact rational numbers, as ``flint.fmpq`` in object arrays."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from numerics.blind_set import null_space
-from numerics.instances import Instance, unit_vector, with_witness
+from numerics.instances import MASKED, Instance, completed, ring_mask, unit_vector
 from numerics.losses import PolynomialLoss
 from numerics.measure import by_series
 from numerics.numbers import EXACT
@@ -47,6 +47,7 @@ class Counterexample:
             "mask": np.asarray(instance.mask, dtype=int).tolist(),
             "pooling": _strings(instance.pooling),
             "tokens": _strings(instance.tokens),
+            "others": {tensor.name: _strings(values) for tensor, (_, values) in instance.overrides.items()},
             "loss": self._loss(),
             "true": _strings(self.true),
             "claimed": _strings(self.claimed),
@@ -76,6 +77,7 @@ def find_counterexample(
     most_width: int = 2,
     tries: int = 400,
     quadratic: bool = False,
+    second_sample: bool = False,
 ) -> Counterexample | None:
     """The first instance, in the search order, on which the statement is false; ``None`` when none is found.
 
@@ -84,17 +86,20 @@ def find_counterexample(
     for count, width, height in itertools.product(
         range(least_length, most_length + 1), range(1, most_width + 1), (1, 2)
     ):
-        for instance in itertools.islice(_instances(part, count, width, height, quadratic), tries):
+        for instance in itertools.islice(_instances(part, count, width, height, quadratic, second_sample), tries):
             true, claimed = exact_sides(part, instance)
             if (true != claimed).any():
                 return Counterexample(instance, true, claimed)
     return None
 
 
-def _instances(part: Part, count: int, width: int, height: int, quadratic: bool) -> Iterator[Instance]:
-    one = np.array([Fraction(1)], dtype=object)
+def _instances(
+    part: Part, count: int, width: int, height: int, quadratic: bool, second_sample: bool
+) -> Iterator[Instance]:
+    samples = 2 if second_sample else 1
+    weights = np.array([Fraction(1, samples)] * samples, dtype=object)
     rng = np.random.default_rng(0)
-    ones, zeros = np.full((1, width), Fraction(1), dtype=object), np.full((1, width), Fraction(0), dtype=object)
+    ones, zeros = (np.full((samples, width), Fraction(value), dtype=object) for value in (1, 0))
     tokens = list(itertools.islice(_small_vectors(count * width, height), 24))
     settings = itertools.product(_masks(part.setting.mask, count), _poolings(part, count))
     streams = [_stream(part, mask, pooling, cls, height, tokens) for mask, (pooling, cls) in settings]
@@ -103,14 +108,16 @@ def _instances(part: Part, count: int, width: int, height: int, quadratic: bool)
             pattern,
             mask,
             pooling,
-            token.reshape(1, count, width),
-            one,
+            np.stack([token.reshape(count, width) * (1 - n) for n in range(samples)]),
+            weights,
             PolynomialLoss(ones, ones if quadratic else zeros, zeros),
             unit_vector(width, rng),
             np.arange(1, count + 1),
             cls,
         )
-        yield with_witness(instance, part, Rationals())
+        # Matrices of the statement: small integers, drawn anew for every pattern and tokens.
+        draw = lambda shape: rng.integers(-height, height + 1, shape).astype(object)  # noqa: E731
+        yield completed(instance, part, Rationals(), draw, Fraction(3, 20))
 
 
 def _stream(
@@ -163,14 +170,21 @@ def _small_vectors(size: int, height: int) -> Iterator[np.ndarray]:
 def _masks(kind: MaskKind, count: int) -> list[np.ndarray]:
     full, diagonal = np.ones((count, count), dtype=bool), ~np.eye(count, dtype=bool)
     causal = np.tril(full)
-    return {MaskKind.FULL: [full], MaskKind.DIAGONAL: [diagonal], MaskKind.ANY: [full, diagonal, causal]}[kind]
+    ring = ring_mask(np.arange(count) < 2)
+    return {
+        MaskKind.FULL: [full],
+        MaskKind.DIAGONAL: [diagonal],
+        MaskKind.RING: [full, ring],
+        MaskKind.ANY: [full, diagonal, causal],
+    }[kind]
 
 
 def _poolings(part: Part, count: int) -> list[tuple[np.ndarray, int | None]]:
     mean = np.array([Fraction(1, count)] * count, dtype=object)
     units = [np.array([Fraction(int(i == place)) for i in range(count)], dtype=object) for place in range(count)]
     ramp = np.array([Fraction(2 * (i + 1), count * (count + 1)) for i in range(count)], dtype=object)
-    if part.setting.pooling is PoolingKind.MEAN:
+    unpooled = (Quantity.ATTENTION_SLOPE, Quantity.RECONSTRUCTION_SLOPE, Quantity.RECONSTRUCTION_GRADIENT, *MASKED)
+    if part.setting.pooling is PoolingKind.MEAN or part.quantity in unpooled:
         return [(mean, None)]
     if part.setting.pooling is PoolingKind.CLS:
         return [(unit, place) for place, unit in enumerate(units)]

@@ -21,7 +21,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from numerics.blind_set import constraint_matrix, null_space
-from numerics.instances import Instance, unit_vector, with_witness
+from numerics.instances import Instance, completed, ring_mask, unit_vector
 from numerics.losses import CrossEntropyLoss, LabelLoss, LogisticLoss, PolynomialLoss
 from numerics.rings import Rationals
 from theory.claim import Constraint, MaskKind, Part, PoolingKind
@@ -48,6 +48,8 @@ def masks(draw: Draw, token_count: int, kind: MaskKind = MaskKind.ANY) -> np.nda
         return np.ones((token_count, token_count), dtype=bool)
     if kind is MaskKind.DIAGONAL:
         return ~np.eye(token_count, dtype=bool)
+    if kind is MaskKind.RING:
+        return ring_mask(np.array(draw(st.lists(st.booleans(), min_size=token_count, max_size=token_count))))
     bits = draw(st.lists(st.booleans(), min_size=token_count**2, max_size=token_count**2))
     mask = np.array(bits).reshape(token_count, token_count)
     keys = draw(st.lists(st.integers(0, token_count - 1), min_size=token_count, max_size=token_count))
@@ -139,4 +141,5 @@ def instances(draw: Draw, part: Part, least_length: int = 2, most_length: int = 
         draw(rational_arrays(token_count)),
         cls,
     )
-    return with_witness(instance, part, Rationals())
+    ratio = Fraction(draw(st.integers(1, 6)), 7)
+    return completed(instance, part, Rationals(), lambda shape: draw(rational_arrays(*shape)), ratio)

@@ -8,12 +8,23 @@ Stability, section 3.1) it is the tolerance of a float64 evaluation with n round
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from numerics.blind_set import centre_rows
-from numerics.instances import Instance
+from numerics.evaluate import SAMPLE
+from numerics.instances import MASKED, Instance
 from numerics.measure import GRADIENTS, loss_gradients, loss_hessians
-from theory.claim import Quantity
+from numerics.rings import Absolute, Floats
+from theory import objects
+from theory.claim import OBJECTIVES, Quantity
+from theory.composition import READOUT, RESIDUAL_READOUT, bend
+from theory.general import true_value
+from theory.query_key import bilinear, centred_scores
+from theory.sums import Tensor
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -24,6 +35,8 @@ def _floats(values: object) -> np.ndarray:
 
 def slope_scale(instance: Instance, quantity: Quantity) -> float:
     """Bound of the intermediate terms of a quantity: what rounding errors are relative to."""
+    if quantity in OBJECTIVES or quantity in MASKED:
+        return _absolute_terms(instance, quantity, {})
     mask, pattern = _floats(instance.mask), _floats(instance.pattern)
     spread = mask * (pattern + ((pattern * mask).sum(1) / mask.sum(1))[:, None])
     size = _pooled_size(instance)
@@ -32,10 +45,45 @@ def slope_scale(instance: Instance, quantity: Quantity) -> float:
 
 def term_scale(instance: Instance, quantity: Quantity) -> float:
     """Sum of absolute values of the statement's own terms, which only cancellation between them reduces."""
+    if quantity in OBJECTIVES or quantity in MASKED:
+        environment = instance.environment(Floats())
+        known = {}
+        for tensor in (objects.centred, centred_scores):
+            if tensor == objects.centred or bilinear in instance.overrides:
+                formal = tensor.formal_indices()
+                dims = ((SAMPLE,) if tensor.random else ()) + tuple(i.name for i in formal)
+                known[tensor] = (dims, environment.evaluate(tensor[formal], formal))
+        return _absolute_terms(instance, quantity, known)
     mask, pattern = np.asarray(instance.mask, dtype=np.float64), np.asarray(instance.pattern, dtype=np.float64)
     centred = np.abs(centre_rows(pattern, mask))
     gradient, hessian = loss_gradients(instance), loss_hessians(instance)
     return _terms(instance, quantity, centred, np.abs(gradient), np.abs(hessian))
+
+
+def _absolute_terms(instance: Instance, quantity: Quantity, known: Mapping[Tensor, Any]) -> float:
+    """The general formula of a quantity with every number replaced by its size; ``known`` are sizes put in by hand."""
+    if quantity is Quantity.SUPERVISED_SLOPE_ANYWHERE:
+        return _terms_anywhere(instance)
+    sizes = dict(known)
+    for path in (READOUT, RESIDUAL_READOUT):
+        size = _floats(instance.tokens).max(axis=1) * (2 if path.residual else 1)
+        if bend in instance.overrides:
+            curve = _floats(instance.extra(bend))
+            pull = instance.loss.gradient_bound(size + curve * size**2) * (1 + 2 * curve * size)
+            weights = _floats(instance.pooling)
+            sizes[path.token_gradient] = ((SAMPLE, "i", "c"), pull[:, None, :] * weights[:, None])
+    sizes[objects.loss_gradient] = ((SAMPLE, "c"), instance.loss.gradient_bound(_pooled_size(instance)))
+    held = replace(instance, overrides={**instance.overrides, **sizes})
+    general = true_value(Quantity.MASKED_SLOPE if quantity in MASKED else quantity)
+    return float(held.environment(Absolute()).evaluate(general))
+
+
+def _terms_anywhere(instance: Instance) -> float:
+    # |a'_ij| <= 2 a_ij max|Delta|, and rounding of a score is a relative error of its exponential.
+    reach = float(_floats(instance.pattern).max())
+    size = _floats(instance.tokens).max(axis=1)
+    pull = instance.loss.gradient_bound(size)
+    return float((_floats(instance.sample_weights) @ (pull * size).sum(1)) * 2 * reach * (1 + reach))
 
 
 def _pooled_size(instance: Instance) -> np.ndarray:

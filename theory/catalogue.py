@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from theory import masking, query_key, softmax
 from theory.claim import Claim
-from theory.claims import blind_set, diagonal_mask, first_order, proposition_1, second_order, two_gradients
+from theory.claims import (
+    blind_set,
+    diagonal_mask,
+    first_order,
+    masked_objective,
+    proposition_1,
+    second_order,
+    two_gradients,
+)
+from theory.claims import query_key as query_key_claims
 from theory.derivation import Lemma
-from theory.softmax import LEMMAS
 
 _CLAIMS = {
-    module.CLAIM.id: module.CLAIM
-    for module in (proposition_1, diagonal_mask, first_order, blind_set, second_order, two_gradients)
+    claim.id: claim
+    for claim in (
+        proposition_1.CLAIM,
+        diagonal_mask.CLAIM,
+        first_order.CLAIM,
+        blind_set.CLAIM,
+        second_order.CLAIM,
+        masked_objective.CLAIM,
+        two_gradients.CLAIM,
+        *query_key_claims.CLAIMS,
+    )
 }
 
 
@@ -27,4 +45,4 @@ def find_claim(identifier: str) -> Claim:
 
 def lemmas() -> tuple[Lemma, ...]:
     """Lemmas that derivations cite, each with its own derivation."""
-    return tuple(make() for make in LEMMAS)
+    return tuple(make() for module in (softmax, masking, query_key) for make in module.LEMMAS)

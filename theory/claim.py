@@ -12,10 +12,13 @@ from enum import StrEnum
 
 import sympy as sp
 
+from theory.composition import READOUT, RESIDUAL_READOUT, TWO_LAYERS
 from theory.derivation import Derivation, DerivationError, Move
+from theory.masking import masked_reconstruction
 from theory.objectives import attention, pooled, reconstruction, supervised
 from theory.objects import key_count, mask, pooled_key_weight, pooling
 from theory.printing import latex, text, tidy
+from theory.query_key import QUERY_KEY_PATH
 from theory.sums import POSITIONS, Index, Rule, Tensor, delta, index, length
 
 
@@ -25,6 +28,7 @@ class MaskKind(StrEnum):
     ANY = "any"
     FULL = "full"
     DIAGONAL = "diagonal"
+    RING = "ring"
 
 
 class PoolingKind(StrEnum):
@@ -52,6 +56,14 @@ class Quantity(StrEnum):
     GRADIENT_PRODUCT = "gradient product"
     POOLED_CURVATURE = "pooled curvature"
     SUPERVISED_CURVATURE = "supervised curvature"
+    SUPERVISED_SLOPE_ANYWHERE = "supervised slope at any strength"
+    MASKED_SLOPE = "slope from masked inputs"
+    TRAINED_MASKED_SLOPE = "slope from masked inputs, divided by the actual count"
+    QUERY_KEY_SUPERVISED = "supervised slope in M"
+    QUERY_KEY_RECONSTRUCTION = "reconstruction slope in M"
+    READOUT_SLOPE = "slope behind a read-out"
+    RESIDUAL_READOUT_SLOPE = "slope behind a residual and a read-out"
+    TWO_LAYER_SLOPE = "slope behind two layers"
     ALGEBRAIC = "algebraic"
 
 
@@ -67,6 +79,14 @@ QUANTITY_TEX: Mapping[Quantity, str] = {
     r" \nabla_S \mathcal{L}_{\mathrm{sup}}(0) \right\rangle",
     Quantity.POOLED_CURVATURE: r"h''_{c}(0)",
     Quantity.SUPERVISED_CURVATURE: r"\mathcal{L}_{\mathrm{sup}}''(0)",
+    Quantity.SUPERVISED_SLOPE_ANYWHERE: r"\mathcal{L}_{\mathrm{sup}}'(\alpha)",
+    Quantity.MASKED_SLOPE: r"\mathcal{L}_{\rho}'(0)",
+    Quantity.TRAINED_MASKED_SLOPE: r"\mathcal{L}_{\rho,\mathrm{trained}}'(0)",
+    Quantity.QUERY_KEY_SUPERVISED: r"\left\langle M, \nabla_M \mathcal{L}_{\mathrm{sup}}(0) \right\rangle",
+    Quantity.QUERY_KEY_RECONSTRUCTION: r"\left\langle M, \nabla_M \mathcal{L}_{\mathrm{SPT}}(0) \right\rangle",
+    Quantity.READOUT_SLOPE: r"\mathcal{L}_{\mathrm{read}}'(0)",
+    Quantity.RESIDUAL_READOUT_SLOPE: r"\mathcal{L}_{\mathrm{res+read}}'(0)",
+    Quantity.TWO_LAYER_SLOPE: r"\mathcal{L}_{\mathrm{2\,layers}}'(0)",
 }
 
 QUANTITY_TEXT: Mapping[Quantity, str] = {
@@ -80,6 +100,25 @@ QUANTITY_TEXT: Mapping[Quantity, str] = {
     Quantity.GRADIENT_PRODUCT: "⟨∇_S L_SPT(0), ∇_S L_sup(0)⟩",
     Quantity.POOLED_CURVATURE: "h″[c](0)",
     Quantity.SUPERVISED_CURVATURE: "L_sup″(0)",
+    Quantity.SUPERVISED_SLOPE_ANYWHERE: "L_sup′(α)",
+    Quantity.MASKED_SLOPE: "L_ρ′(0)",
+    Quantity.TRAINED_MASKED_SLOPE: "L_ρ,trained′(0)",
+    Quantity.QUERY_KEY_SUPERVISED: "⟨M, ∇_M L_sup(0)⟩",
+    Quantity.QUERY_KEY_RECONSTRUCTION: "⟨M, ∇_M L_SPT(0)⟩",
+    Quantity.READOUT_SLOPE: "L_read′(0)",
+    Quantity.RESIDUAL_READOUT_SLOPE: "L_res+read′(0)",
+    Quantity.TWO_LAYER_SLOPE: "L_2layers′(0)",
+}
+
+#: The objectives whose first derivative a quantity is, where it is not one of section 5 at uniform attention.
+OBJECTIVES: Mapping[Quantity, Callable[[], sp.Expr]] = {
+    Quantity.SUPERVISED_SLOPE_ANYWHERE: supervised,
+    Quantity.MASKED_SLOPE: masked_reconstruction,
+    Quantity.QUERY_KEY_SUPERVISED: QUERY_KEY_PATH.supervised,
+    Quantity.QUERY_KEY_RECONSTRUCTION: QUERY_KEY_PATH.reconstruction,
+    Quantity.READOUT_SLOPE: READOUT.supervised,
+    Quantity.RESIDUAL_READOUT_SLOPE: RESIDUAL_READOUT.supervised,
+    Quantity.TWO_LAYER_SLOPE: TWO_LAYERS.supervised,
 }
 
 
@@ -89,7 +128,7 @@ def _mask_rules(kind: MaskKind) -> tuple[Rule, ...]:
         name, entry, count = "full mask", sp.S.One, length
     elif kind is MaskKind.DIAGONAL:
         name, entry, count = "diagonal mask", 1 - delta(i, j), length - 1
-    else:
+    else:  # a ring mask needs the offset table of theory.geometry, which its derivations bring along
         return ()
     return (Rule(name, mask[i, j], entry), Rule(name, key_count[i], count), Rule(name, 1 / key_count[i], 1 / count))
 
@@ -123,10 +162,13 @@ class Constraint:
     sentence: str
     expression: sp.Expr
     free: tuple[Index, ...]
+    rewriting: Rule | None = None
 
     @property
     def rule(self) -> Rule:
-        """The hypothesis as a rewriting rule; its expression must be one monomial."""
+        """The hypothesis as a rewriting rule; without one of its own, its expression must be one monomial."""
+        if self.rewriting is not None:
+            return self.rewriting
         fixed = {s for s in self.expression.free_symbols if isinstance(s, Index)} - set(self.free)
         if fixed:  # a rule holds for all values of its indices
             names = ", ".join(sorted(i.name for i in fixed))
@@ -143,7 +185,8 @@ class Constraint:
 class Part:
     """One equation of a claim: a quantity that the definition fixes, and its claimed value.
 
-    ``witness`` replaces tokens or loss gradient by deterministic expressions (a law chosen to prove an "only if").
+    ``witness`` replaces tensors by expressions: tokens and loss gradient by a deterministic law (chosen to prove an
+    "only if"), the pattern or a matrix by the form that the statement speaks of.
     ``left`` is the left side of an algebraic equation; other quantities start at the definition.
     """
 
@@ -215,6 +258,8 @@ def _origin(part: Part) -> tuple[sp.Expr | None, tuple[int, int]]:
         return pooled(*part.free).unfold(), (1, 0)
     if quantity is Quantity.POOLED_CURVATURE:
         return pooled(*part.free).unfold(), (2, 0)
+    if quantity in OBJECTIVES:
+        return OBJECTIVES[quantity](), (1, 0)
     objective = reconstruction() if "reconstruction" in quantity else supervised()
     if quantity is Quantity.SUPERVISED_CURVATURE:
         return objective, (2, 0)
@@ -238,7 +283,8 @@ EVERY_ROUTE = tuple(Route)
 class FalseVariant:
     """A tempting false statement; each listed route must reject it at a counterexample found by search.
 
-    The search uses a linear loss, or one with a quadratic term where only that can tell the difference.
+    The search uses a linear loss and one sample; a quadratic term, or a second sample whose tokens are zero, where only
+    that can tell the difference.
     """
 
     id: str
@@ -247,6 +293,7 @@ class FalseVariant:
     routes: tuple[Route, ...] = EVERY_ROUTE
     least_length: int = 2
     quadratic_loss: bool = False
+    second_sample: bool = False
 
 
 @dataclass(frozen=True)

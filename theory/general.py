@@ -12,7 +12,12 @@ import sympy as sp
 from theory.claim import Part, Quantity
 from theory.claims.first_order import GENERAL_RECONSTRUCTION, GENERAL_SUPERVISED
 from theory.claims.second_order import GENERAL_CURVATURE
+from theory.composition import READOUT, RESIDUAL_READOUT, TWO_LAYERS
+from theory.masking import MASKED_SLOPE
 from theory.objects import DEFINED, centred, gradient_moment, key_count, pattern, pooled_key_weight, tokens
+from theory.query_key import GENERAL_RECONSTRUCTION as QUERY_KEY_RECONSTRUCTION
+from theory.query_key import GENERAL_SUPERVISED as QUERY_KEY_SUPERVISED
+from theory.query_key import definitions as query_key_definitions
 from theory.softmax import pooled_curvature
 from theory.sums import (
     FEATURES,
@@ -39,11 +44,8 @@ def _coefficients(linear: sp.Expr) -> sp.Expr:
     return normal_form(linear, unfold).expression()
 
 
-def true_value(part: Part) -> sp.Expr:
-    """The right side that a derivation gives to the part's quantity, before any specialisation."""
-    quantity = part.quantity
-    if quantity is Quantity.ALGEBRAIC:
-        return part.left
+def true_value(quantity: Quantity) -> sp.Expr:
+    """What a derivation gives for a quantity, before any specialisation; an algebraic part has its own left side."""
     if quantity is Quantity.GRADIENT_PRODUCT:
         product = _coefficients(GENERAL_SUPERVISED) * _coefficients(GENERAL_RECONSTRUCTION)
         return total(total(product, _j), _i)
@@ -57,6 +59,12 @@ def true_value(part: Part) -> sp.Expr:
         Quantity.RECONSTRUCTION_GRADIENT: lambda: _coefficients(GENERAL_RECONSTRUCTION),
         Quantity.POOLED_CURVATURE: lambda: pooled_curvature().right,
         Quantity.SUPERVISED_CURVATURE: lambda: GENERAL_CURVATURE,
+        Quantity.MASKED_SLOPE: lambda: MASKED_SLOPE,
+        Quantity.QUERY_KEY_SUPERVISED: lambda: QUERY_KEY_SUPERVISED,
+        Quantity.QUERY_KEY_RECONSTRUCTION: lambda: QUERY_KEY_RECONSTRUCTION,
+        Quantity.READOUT_SLOPE: lambda: READOUT.general_slope,
+        Quantity.RESIDUAL_READOUT_SLOPE: lambda: RESIDUAL_READOUT.general_slope,
+        Quantity.TWO_LAYER_SLOPE: lambda: TWO_LAYERS.general_slope,
     }
     return values[quantity]()
 
@@ -79,9 +87,10 @@ def _rules(part: Part) -> Sequence[Rule]:
     for hypothesis in part.hypotheses:
         if len(normal_form(hypothesis.expression).terms) == 1:
             rules.append(hypothesis.rule)
-    return (*rules, definition_rule(gradient_moment))
+    return (*rules, definition_rule(gradient_moment), *query_key_definitions)
 
 
 def claimed_residue(part: Part) -> NormalForm:
     """Normal form of claimed - true in the part's setting and under its hypotheses; zero only for a true statement."""
-    return residue(part.statement, true_value(part), _rules(part))
+    true = part.left if part.quantity is Quantity.ALGEBRAIC else true_value(part.quantity)
+    return residue(part.statement, true, _rules(part))

@@ -13,20 +13,24 @@ import numpy as np
 import sympy as sp
 
 from numerics.blind_set import null_space
-from numerics.evaluate import Environment
-from numerics.instances import Instance, random_mask, random_pooling, with_witness
+from numerics.evaluate import LOSS_TENSORS, Environment
+from numerics.instances import Instance, completed, random_mask, random_pooling
 from numerics.losses import PolynomialLoss
 from numerics.rings import PRIME, PrimeField
 from theory import objects
 from theory.claim import Part, PoolingKind
 from theory.curves import CurveEntry, alpha
 from theory.derivation import Derivation, Move, Step
-from theory.objectives import Loss, loss_curvature, loss_slope, pooled
+from theory.masking import kept
+from theory.objectives import PATHS, Loss, pooled
 from theory.sums import Entry, Expectation, Tensor
 from theory.sums.symbols import is_delta
 
 #: Series coefficients kept: after two derivatives two are left, so that later lines are compared away from 0 too.
 ORDER = 4
+
+#: Masked inputs are drawn at lengths up to this: the probability of a choice has that degree in ρ.
+_MOST_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def residue_instance(
         residues(token_count),
         cls,
     )
-    return with_witness(instance, part, field)
+    return completed(instance, part, field, lambda shape: residues(*shape), int(residues(1)[0]))
 
 
 def _summing_to_one(values: np.ndarray) -> np.ndarray:
@@ -129,19 +133,21 @@ def degree(expression: sp.Expr) -> int:
     if isinstance(expression, Entry):
         return _tensor_degree(expression.tensor)
     if isinstance(expression, CurveEntry):
-        if expression.curve in (loss_slope, loss_curvature):
-            return 3 + 2 * degree(pooled(expression.indices[0], at=expression.at))
-        if expression.curve.name == "a":
-            return ORDER - 1
+        for path in PATHS.values():
+            if expression.curve in (path.loss_slope, path.loss_curvature):
+                return 3 + 2 * degree(path.pooled(expression.indices[0], at=expression.at))
+            if expression.curve == path.attention:
+                return (ORDER - 1) * _tensor_degree(path.scores)
         return degree(expression.curve.definition(*expression.indices)) if expression.curve.definition else 1
     if isinstance(expression, Loss):
-        return 3 + 3 * degree(pooled(*objects.loss_gradient.formal_indices()))
+        return 3 + 3 * degree(expression.path.pooled(*objects.loss_gradient.formal_indices()))
     if expression == alpha or isinstance(expression, Tensor) or not expression.args:
         return 0
     if isinstance(expression, sp.exp):
-        return ORDER - 1
+        return (ORDER - 1) * degree(expression.args[0])
     if isinstance(expression, Expectation):
-        return 1 + degree(expression.args[0])
+        bits = _MOST_BITS if any(isinstance(n, Tensor) and n == kept for n in sp.preorder_traversal(expression)) else 0
+        return 1 + bits + degree(expression.args[0])
     if isinstance(expression, sp.Sum):
         return degree(expression.function)
     if isinstance(expression, sp.Pow):
@@ -151,11 +157,14 @@ def degree(expression: sp.Expr) -> int:
 
 
 def _tensor_degree(tensor: Tensor) -> int:
-    if is_delta(tensor) or tensor == objects.mask:
+    if is_delta(tensor) or tensor.idempotent:
         return 0
     if tensor == objects.unit_feature:
         return 2  # a quotient of quadratic polynomials with a common denominator
-    if tensor in (objects.loss_gradient, objects.loss_hessian):
+    if tensor in LOSS_TENSORS:
+        curve = LOSS_TENSORS[tensor]
+        if curve.definition is not None:
+            return degree(curve.definition(*tensor.formal_indices()))
         return 3 + 2 * degree(pooled(*objects.loss_gradient.formal_indices()))
     if tensor.definition is None:
         return 1

@@ -15,11 +15,12 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from numerics.blind_set import centre_rows
 from numerics.instances import Instance
-from numerics.measure import GRADIENTS, by_reverse_mode
+from numerics.measure import GRADIENTS, QUERY_KEY, by_reverse_mode
 from numerics.routes.autodiff import Deviation, deviation
 from numerics.strategies import instances
 from numerics.tolerance import term_scale
 from theory.claim import Part, Quantity
+from theory.query_key import bilinear
 
 #: A slope below this share of its scale shows nothing.
 VACUOUS_SHARE = 1e-3
@@ -98,14 +99,19 @@ def _ratio(found: Deviation) -> float:
 
 def _informative(part: Part, instance: Instance, found: Deviation, draw: int) -> bool:
     moves = centre_rows(np.asarray(instance.pattern, dtype=float), np.asarray(instance.mask, dtype=float)).any()
-    if part.quantity not in (*GRADIENTS, Quantity.GRADIENT_PRODUCT) and not moves:
+    if part.quantity not in (*GRADIENTS, *QUERY_KEY, Quantity.GRADIENT_PRODUCT) and not moves:
         return False  # the hypotheses left nothing of the pattern
     if part.statement != 0:
         return found.size > VACUOUS_SHARE * term_scale(instance, part.quantity)
     if part.quantity is Quantity.GRADIENT_PRODUCT:
         norms = [np.linalg.norm(by_reverse_mode(instance, q)) for q in GRADIENTS]
         return bool(norms[0] * norms[1] > VACUOUS_SHARE * term_scale(instance, part.quantity))
-    off = replace(instance, pattern=np.random.default_rng(draw).integers(-6, 7, instance.mask.shape))
+    rng = np.random.default_rng(draw)
+    width = instance.token_width
+    others = {**instance.overrides}
+    if part.quantity in QUERY_KEY:  # the pattern is not asked there
+        others[bilinear] = (others[bilinear][0], rng.integers(-6, 7, (width, width)))
+    off = replace(instance, pattern=rng.integers(-6, 7, instance.mask.shape), overrides=others)
     slope = float(np.abs(by_reverse_mode(off, part.quantity)).max())
     return slope > VACUOUS_SHARE * term_scale(off, part.quantity)
 

@@ -46,7 +46,7 @@ def scalar_function(
     def function(step: float) -> float:
         at = torch.as_tensor(step, dtype=torch.float64)
         at.requires_grad_(quantity in CURVATURES)
-        value = (setup.value(quantity, setup.attention(at, pattern)) * functional).sum()
+        value = (setup.along(quantity, at, pattern) * functional).sum()
         return float(torch.autograd.grad(value, at)[0]) if quantity in CURVATURES else float(value)
 
     # A claim can exceed the scale of the true terms, which vanish on some counterexamples.

@@ -86,7 +86,13 @@ def _derivation(chain: Derivation) -> dict[str, Any]:
 def describe_lemma(lemma: Lemma) -> dict[str, Any]:
     """A lemma with its derivation, replayed at three random points for any mask."""
     part = Part(
-        lemma.id, Quantity.ALGEBRAIC, lemma.right, lambda _: lemma.derivation, Setting(), free=lemma.left.indices
+        lemma.id,
+        Quantity.ALGEBRAIC,
+        lemma.right,
+        lambda _: lemma.derivation,
+        Setting(),
+        free=lemma.left.indices,
+        left=lemma.derivation.steps[0].expression,
     )
     rng = np.random.default_rng(0)
     holds = all(replay(lemma.derivation, part, residue_instance(part, count, 2, 2, rng)) is None for count in (2, 3, 5))

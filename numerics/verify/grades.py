@@ -28,7 +28,7 @@ from numerics.tolerance import slope_scale
 from numerics.verify.controls import UNREJECTED, derives, idle, off_by_a_little, starts_at_product
 from numerics.verify.plan import Plan
 from numerics.verify.records import Evidence, Grade, Status
-from theory.claim import Claim, Part, Quantity
+from theory.claim import OBJECTIVES, Claim, Part, Quantity
 from theory.derivation import Move
 from theory.general import asymmetric_objects
 from theory.identities import check as identity_residue
@@ -42,6 +42,7 @@ _NOT_ON_REAL = (
     Quantity.POOLED_SLOPE,
     Quantity.POOLED_CURVATURE,
     Quantity.ALGEBRAIC,
+    *OBJECTIVES,  # two choices a token, a pattern a sequence or a second layer: too much at L = 1024
 )
 
 

@@ -317,7 +317,7 @@ def test_a_wrong_hypothesis_is_found_where_the_statement_needs_it(claim, part, n
     else:
         held[number] = replace(held[number], expression=changed, name="changed")
     wrong = replace(part, hypotheses=tuple(held))
-    left = part.left if part.quantity is Quantity.ALGEBRAIC else true_value(part)
+    left = part.left if part.quantity is Quantity.ALGEBRAIC else true_value(part.quantity)
     if exactly_equal(left, part.statement, wrong):
         pytest.skip("the statement holds under the changed hypothesis too")
     derived = run_grade(only(claim, wrong), Grade.DERIVED, SMALL)

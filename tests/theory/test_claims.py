@@ -206,7 +206,7 @@ def test_what_is_not_zero_is_not_derived_to_be_zero(part):
 @every_part()
 def test_the_statement_has_the_value_of_the_general_formula(part):
     """Independent of every derivation but that of G1: both sides by loops, at instances of setting and hypotheses."""
-    assert not differ(true_value(part), part.statement, part, instances(part))
+    assert not differ(_true(part), part.statement, part, instances(part))
 
 
 @every_part()
@@ -214,7 +214,7 @@ def test_a_part_in_another_setting_is_refused_where_it_is_false(part):
     checked = 0
     for mask, pooling in product(MaskKind, PoolingKind):
         other = replace(part, setting=Setting(mask, pooling))
-        if not differ(true_value(other), other.statement, other, instances(other, SEEDS[:1], token_count=3)):
+        if not differ(_true(other), other.statement, other, instances(other, SEEDS[:1], token_count=3)):
             continue
         with pytest.raises(ValueError, match=r"."):
             other.derivation()
@@ -230,7 +230,7 @@ def test_no_hypothesis_and_no_witness_law_can_be_dropped_or_exchanged(part):
     ]
     changed += [replace(part, witness={t: w for t, w in part.witness.items() if t != gone}) for gone in part.witness]
     for other in changed:
-        assert differ(true_value(other), other.statement, other, instances(other))
+        assert differ(_true(other), other.statement, other, instances(other))
         with pytest.raises(ValueError, match=r"."):
             other.derivation()
 

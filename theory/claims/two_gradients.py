@@ -41,12 +41,13 @@ _unfold_moment = (definition_rule(centred_moment), definition_rule(centring))
 _unfold_weight = (definition_rule(pooled_key_weight), definition_rule(centred))
 
 
-def _derive_along(part: Part) -> Derivation:
+def along_pattern(part: Part) -> Derivation:
+    """L_SPT'(0) = -<Δ, JCJ>/L² in the part's setting."""
     return reconstruction_slope().rewrite(ALONG_PATTERN, *part.setting.rules, definition_rule(centred), *_unfold_moment)
 
 
 def _derive_reconstruction_gradient(part: Part) -> Derivation:
-    return _derive_along(part).coefficient(part.statement, _i, _j)
+    return along_pattern(part).coefficient(part.statement, _i, _j)
 
 
 def _derive_supervised_gradient(part: Part) -> Derivation:
@@ -72,7 +73,7 @@ def _derive_complement(part: Part) -> Derivation:
 
 
 def _derive_own_blind_set(part: Part) -> Derivation:
-    chain = _derive_along(part)
+    chain = along_pattern(part)
     halves = -total(total(symmetric_part[_i, _j] * second_moment[_i, _j], _j), _i) / (2 * length**2)
     unfold = (definition_rule(symmetric_part), definition_rule(centred_pattern), definition_rule(centred_moment))
     chain.rewrite(halves, *unfold, note="J moves to the other factor, and C is symmetric")
@@ -101,7 +102,7 @@ CLAIM = Claim(
     "orthogonal directions, whatever the data: one into vertical stripes, the other into the doubly centred space.",
     source="theory.md G8",
     parts=(
-        Part("slope along Δ", Quantity.RECONSTRUCTION_SLOPE, ALONG_PATTERN, _derive_along, SETTING),
+        Part("slope along Δ", Quantity.RECONSTRUCTION_SLOPE, ALONG_PATTERN, along_pattern, SETTING),
         _reconstruction_gradient(RECONSTRUCTION_GRADIENT),
         Part(
             "supervised gradient", Quantity.SUPERVISED_GRADIENT, SUPERVISED_GRADIENT, _derive_supervised_gradient,

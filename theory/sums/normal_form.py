@@ -1,4 +1,4 @@
-"""Normal form of a finite sum: coefficients in Q(L, d) times canonical monomials.
+"""Normal form of a finite sum: coefficients in Q(L, d, ρ) times canonical monomials.
 
 A monomial is a product of tensor entries with integer exponents, a set of bound indices that are summed over their
 whole range, and a flag that says whether the random factors stand inside an expectation.  Two expressions that differ
@@ -15,10 +15,22 @@ from typing import Any
 
 import sympy as sp
 
-from theory.sums.symbols import Entry, Expectation, Index, Range, Tensor, fresh, is_delta, length, total, width
+from theory.sums.symbols import (
+    Entry,
+    Expectation,
+    Index,
+    Range,
+    Tensor,
+    fresh,
+    is_delta,
+    length,
+    mask_ratio,
+    total,
+    width,
+)
 
-#: Coefficients are exact elements of the field of rational functions in L and d.
-COEFFICIENTS = sp.QQ.frac_field(length, width)
+#: Coefficients are exact elements of the field of rational functions in L, d and the masking ratio.
+COEFFICIENTS = sp.QQ.frac_field(length, width, mask_ratio)
 
 _MOST_RENAMINGS = 50_000
 

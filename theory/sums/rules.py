@@ -23,12 +23,15 @@ _MOST_REWRITES = 2_000
 class Rule:
     """``left = right`` for all values of the free indices, read from left to right.
 
-    ``left`` must be one monomial.  ``name`` is what a derivation prints beside the step.
+    ``left`` must be one monomial.  ``name`` is what a derivation prints beside the step.  ``independent`` marks a
+    moment of tensors that are independent of every other random tensor: its expectation factors out of a product, as
+    long as the product holds no further factor of those tensors.
     """
 
     name: str
     left: sp.Expr
     right: sp.Expr
+    independent: bool = False
 
     def __post_init__(self) -> None:
         form = normal_form(self.left)
@@ -47,7 +50,8 @@ class Rule:
         for names, rest in _matches(list(pattern.factors), list(monomial.factors), {}):
             if not _bound_indices_fit(pattern, monomial, names, rest):
                 continue
-            if pattern.expected and any(f.tensor.random for f in rest):
+            own = {f.tensor for f in pattern.factors}
+            if pattern.expected and any(f.tensor in own if self.independent else f.tensor.random for f in rest):
                 continue
             summed = [i for i in monomial.bound if i not in {names[b] for b in pattern.bound}]
             return self._assemble(coefficient, monomial, names, rest, summed)
@@ -58,7 +62,7 @@ class Rule:
     ) -> NormalForm:
         pattern: Monomial = self._pattern  # type: ignore[attr-defined]
         replacement: NormalForm = self._replacement  # type: ignore[attr-defined]
-        still_expected = monomial.expected and not pattern.expected
+        still_expected = monomial.expected and (self.independent or not pattern.expected)
         # A free index of the right side alone must not be caught by the term's own sums.
         own = {i: fresh(i) for i in summed}
         rest, summed = [f.renamed(own) for f in rest], list(own.values())
@@ -175,7 +179,20 @@ def _parse(expression: sp.Expr, rules: Sequence[Rule], used: set[str] | None) ->
         return form
     if isinstance(expression, Expectation):
         return _parse(expression.args[0], rules, used).expected()
+    if isinstance(expression, sp.exp):
+        return NormalForm.of([(_ONE, [_opaque(expression)], [], False)])
     return NormalForm.constant(expression)
+
+
+def _opaque(exponential: sp.exp) -> Factor:
+    """``exp(symbol * entry)`` as an opaque factor with the entry's indices; products of such are not combined."""
+    entries = [f for f in sp.Mul.make_args(exponential.args[0]) if isinstance(f, Entry)]
+    rest = sp.Mul(*(f for f in sp.Mul.make_args(exponential.args[0]) if not isinstance(f, Entry)))
+    if len(entries) != 1 or rest.has(Entry, sp.Sum, Index):
+        raise ValueError(f"only exp(α·entry) has a normal form, got {exponential}")
+    inner = entries[0].tensor
+    name = f"exp({rest}·{inner.name})"
+    return Factor(Tensor(name, inner.ranges, random=inner.random, symmetric=inner.symmetric), entries[0].indices)
 
 
 def _power(base: NormalForm, exponent: int) -> NormalForm:

@@ -17,6 +17,8 @@ import sympy as sp
 #: Sequence length L and token width d; both stay symbolic in every derivation.
 length = sp.Symbol("L", integer=True, positive=True)
 width = sp.Symbol("d", integer=True, positive=True)
+#: Probability with which a token is masked in self-pretraining; symbolic too.
+mask_ratio = sp.Symbol("ρ", positive=True)
 
 
 class IndexTypeError(TypeError):
