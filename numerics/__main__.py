@@ -1,4 +1,4 @@
-"""The door ``python -m numerics``: verify claims, compare two results files.
+"""The door ``python -m numerics``: verify claims, compare two results files, audit sequences.
 
 Examples::
 
@@ -6,6 +6,7 @@ Examples::
     python -m numerics verify --claim P1-diag --json -
     python -m numerics verify --tokens my_sequences.npz --pattern gaussian:8
     python -m numerics compare before.json after.json
+    python -m numerics audit --demo
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from numerics.audit.command import audit
 from numerics.errors import InputError
 from numerics.inputs import load_tokens, photograph_crops
 from numerics.patterns import attention_mask, pooling_weights, score_pattern
@@ -139,7 +141,7 @@ def compare(first: Path, second: Path, /) -> int:
     return exit_code(changes)
 
 
-COMMANDS: dict[str, Callable[..., int]] = {"verify": verify, "compare": compare}
+COMMANDS: dict[str, Callable[..., int]] = {"verify": verify, "compare": compare, "audit": audit}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,7 +19,7 @@ import sympy as sp
 from numerics.rings import Ring
 from theory.composition import READOUT, RESIDUAL_READOUT
 from theory.curves import Curve, CurveEntry, alpha
-from theory.geometry import RING, TORUS, distance, position
+from theory.geometry import RING, TORUS, distance, distance_table, position
 from theory.objectives import PATHS, Loss, Path, loss_curvature, loss_slope
 from theory.objects import loss_gradient, loss_hessian
 from theory.sums import FEATURES, Entry, Expectation, Index, Tensor, length, mask_ratio, width
@@ -55,6 +55,9 @@ def _torus(count: int) -> np.ndarray:
 KNOWN: Mapping[Tensor, Callable[[int], np.ndarray]] = {
     position: lambda count: np.arange(1, count + 1),
     distance: lambda count: np.abs(np.subtract.outer(np.arange(count), np.arange(count))),
+    distance_table: lambda count: (
+        np.abs(np.subtract.outer(np.arange(count), np.arange(count)))[:, :, None] == np.arange(count)
+    ),
     RING.table: _ring,
     TORUS.table: _torus,
 }

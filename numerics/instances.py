@@ -174,7 +174,9 @@ def random_instance(part: Part, token_count: int, token_width: int, samples: int
         _fractions(rng, (token_count,)),
         cls,
     )
-    return completed(instance, part, Rationals(), lambda shape: _fractions(rng, shape), Fraction(int(rng.integers(1, 7)), 7))
+    return completed(
+        instance, part, Rationals(), lambda shape: _fractions(rng, shape), Fraction(int(rng.integers(1, 7)), 7)
+    )
 
 
 def with_witness(instance: Instance, part: Part, ring: Ring) -> Instance:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -49,11 +50,12 @@ class Setup:
         self.mask_ratio = None if instance.mask_ratio is None else convert(np.array(instance.mask_ratio, dtype=object))
 
     def along(self, quantity: Quantity, step: Any, pattern: Any = None) -> Any:
-        """The function of the step whose derivative at step 0 the quantity is; ``pattern`` stands in for the own one."""
+        """The function of the step whose derivative at step 0 the quantity is, along the own pattern or another."""
         if quantity in QUERY_KEY:
             return self._along_query_key(quantity, step)
         if quantity is Quantity.SUPERVISED_SLOPE_ANYWHERE:
-            step = step + 1  # one strength stands for all: patterns have every size
+            # One strength stands for all: patterns have every size.
+            step = scalar_array(step[()] + 1) if isinstance(step, np.ndarray) else step + 1
         return self.value(quantity, self.attention(step, self.pattern if pattern is None else pattern))
 
     def _along_query_key(self, quantity: Quantity, step: Any) -> Any:
@@ -68,7 +70,8 @@ class Setup:
         errors = ((self.tokens - outputs) ** 2).sum(2).sum(1)
         return (errors * self.sample_weights).sum(0) / (2 * self.tokens.shape[1])
 
-    def _behind_readout(self, quantity: Quantity, outputs: Any) -> Any:
+    def behind_readout(self, quantity: Quantity, outputs: Any) -> Any:
+        """The label loss of the pooled ``z + b z²``, z the outputs, with the tokens added where there is a residual."""
         tokens = outputs + self.tokens if quantity is Quantity.RESIDUAL_READOUT_SLOPE else outputs
         read = tokens + self.extra[bend] * tokens * tokens
         return (self.loss(definition.pooled_vectors(read, self.pooling)) * self.sample_weights).sum(0)
@@ -97,7 +100,7 @@ class Setup:
         if quantity in MASKED:
             return self._masked(quantity, attention)
         if quantity in _READOUTS:
-            return self._behind_readout(quantity, definition.outputs(attention, self.tokens))
+            return self.behind_readout(quantity, definition.outputs(attention, self.tokens))
         if quantity is Quantity.TWO_LAYER_SLOPE:
             second = definition.outputs(attention, definition.outputs(attention, self.tokens))
             return (self.loss(definition.pooled_vectors(second, self.pooling)) * self.sample_weights).sum(0)
@@ -213,6 +216,14 @@ def loss_hessians(instance: Instance) -> np.ndarray:
     pooled, gradient = _loss_gradient(instance)
     columns = [torch.autograd.grad(gradient[:, c].sum(), pooled, retain_graph=True)[0] for c in range(pooled.shape[1])]
     return torch.stack(columns, dim=1).numpy()
+
+
+def readout_gradients(instance: Instance, quantity: Quantity) -> np.ndarray:
+    """Gradient of the loss behind a read-out in the tokens it reads, at uniform attention (samples x L x features)."""
+    setup = Setup(replace(instance, sample_weights=np.ones(len(instance.tokens))), FLOATS)
+    uniform = setup.attention(torch.zeros((), dtype=torch.float64), setup.pattern)
+    outputs = definition.outputs(uniform, setup.tokens).requires_grad_()
+    return torch.autograd.grad(setup.behind_readout(quantity, outputs), outputs)[0].numpy()
 
 
 def _loss_gradient(instance: Instance) -> tuple[torch.Tensor, torch.Tensor]:

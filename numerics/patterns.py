@@ -144,4 +144,4 @@ def pooling_weights(text: str, token_count: int) -> tuple[np.ndarray, int | None
         position = int(value)
     if position is None:
         raise InputError(f"unknown pooling: {text!r}; use mean, cls:INDEX or last")
-    return np.eye(token_count)[position], position
+    return (np.arange(token_count) == position).astype(np.float64), position

@@ -18,6 +18,7 @@ from numerics.instances import Instance
 from numerics.losses import CrossEntropyLoss, LabelLoss, LogisticLoss, PolynomialLoss
 from numerics.patterns import attention_mask, pooling_weights, score_pattern
 from theory.claim import MaskKind, Part, PoolingKind
+from theory.geometry import RING
 from theory.hypotheses import (
     antisymmetric_core,
     zero_centred_column_sums,
@@ -100,6 +101,9 @@ def _satisfying(part: Part, pattern: np.ndarray, mask: np.ndarray, pooling: np.n
             pattern = pattern - pattern.mean(axis=0)
         elif hypothesis in (zero_centred_column_sums, zero_pooled_key_weight):
             pattern = project_in_floats(pattern, mask, pooling)
+        elif hypothesis == RING.constraint:
+            offset = np.subtract.outer(-np.arange(len(mask)), -np.arange(len(mask))) % len(mask)
+            pattern = (np.bincount(offset.ravel(), pattern.ravel()) / len(mask))[offset]
         elif hypothesis == antisymmetric_core:
             pattern = pattern * np.sign(np.subtract.outer(np.arange(len(mask)), np.arange(len(mask))))
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from numerics.blind_set import centre_rows
 from numerics.evaluate import SAMPLE
 from numerics.instances import MASKED, Instance
-from numerics.measure import GRADIENTS, loss_gradients, loss_hessians
+from numerics.measure import GRADIENTS, loss_gradients, loss_hessians, readout_gradients
 from numerics.rings import Absolute, Floats
 from theory import objects
 from theory.claim import OBJECTIVES, Quantity
@@ -25,6 +25,11 @@ from theory.composition import READOUT, RESIDUAL_READOUT, bend
 from theory.general import true_value
 from theory.query_key import bilinear, centred_scores
 from theory.sums import Tensor
+
+_READOUTS = {
+    READOUT: Quantity.READOUT_SLOPE,
+    RESIDUAL_READOUT: Quantity.RESIDUAL_READOUT_SLOPE,
+}
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -47,7 +52,10 @@ def term_scale(instance: Instance, quantity: Quantity) -> float:
     """Sum of absolute values of the statement's own terms, which only cancellation between them reduces."""
     if quantity in OBJECTIVES or quantity in MASKED:
         environment = instance.environment(Floats())
-        known = {}
+        known: dict[Tensor, Any] = {objects.loss_gradient: ((SAMPLE, "c"), loss_gradients(instance))}
+        for path, behind in _READOUTS.items():
+            if bend in instance.overrides:
+                known[path.token_gradient] = ((SAMPLE, "i", "c"), readout_gradients(instance, behind))
         for tensor in (objects.centred, centred_scores):
             if tensor == objects.centred or bilinear in instance.overrides:
                 formal = tensor.formal_indices()
@@ -63,9 +71,9 @@ def term_scale(instance: Instance, quantity: Quantity) -> float:
 def _absolute_terms(instance: Instance, quantity: Quantity, known: Mapping[Tensor, Any]) -> float:
     """The general formula of a quantity with every number replaced by its size; ``known`` are sizes put in by hand."""
     if quantity is Quantity.SUPERVISED_SLOPE_ANYWHERE:
-        return _terms_anywhere(instance)
-    sizes = dict(known)
-    for path in (READOUT, RESIDUAL_READOUT):
+        return _terms_anywhere(instance, known)
+    sizes: dict[Tensor, Any] = {}
+    for path in _READOUTS:
         size = _floats(instance.tokens).max(axis=1) * (2 if path.residual else 1)
         if bend in instance.overrides:
             curve = _floats(instance.extra(bend))
@@ -73,17 +81,19 @@ def _absolute_terms(instance: Instance, quantity: Quantity, known: Mapping[Tenso
             weights = _floats(instance.pooling)
             sizes[path.token_gradient] = ((SAMPLE, "i", "c"), pull[:, None, :] * weights[:, None])
     sizes[objects.loss_gradient] = ((SAMPLE, "c"), instance.loss.gradient_bound(_pooled_size(instance)))
-    held = replace(instance, overrides={**instance.overrides, **sizes})
+    held = replace(instance, overrides={**instance.overrides, **sizes, **known})
     general = true_value(Quantity.MASKED_SLOPE if quantity in MASKED else quantity)
     return float(held.environment(Absolute()).evaluate(general))
 
 
-def _terms_anywhere(instance: Instance) -> float:
+def _terms_anywhere(instance: Instance, known: Mapping[Tensor, Any]) -> float:
     # |a'_ij| <= 2 a_ij max|Delta|, and rounding of a score is a relative error of its exponential.
     reach = float(_floats(instance.pattern).max())
     size = _floats(instance.tokens).max(axis=1)
-    pull = instance.loss.gradient_bound(size)
-    return float((_floats(instance.sample_weights) @ (pull * size).sum(1)) * 2 * reach * (1 + reach))
+    pull = instance.loss.gradient_bound(size) * (1 + reach)
+    if objects.loss_gradient in known:
+        pull = _floats(known[objects.loss_gradient][1])
+    return float((_floats(instance.sample_weights) @ (pull * size).sum(1)) * 2 * reach)
 
 
 def _pooled_size(instance: Instance) -> np.ndarray:

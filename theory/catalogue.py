@@ -5,13 +5,18 @@ from __future__ import annotations
 from theory import masking, query_key, softmax
 from theory.claim import Claim
 from theory.claims import (
+    blind_energy,
     blind_set,
+    composition,
     diagonal_mask,
     first_order,
+    global_blindness,
     masked_objective,
+    other_illnesses,
     proposition_1,
     second_order,
     two_gradients,
+    visible_directions,
 )
 from theory.claims import query_key as query_key_claims
 from theory.derivation import Lemma
@@ -23,10 +28,15 @@ _CLAIMS = {
         diagonal_mask.CLAIM,
         first_order.CLAIM,
         blind_set.CLAIM,
+        *blind_energy.CLAIMS,
         second_order.CLAIM,
+        global_blindness.CLAIM,
+        composition.CLAIM,
         masked_objective.CLAIM,
         two_gradients.CLAIM,
+        other_illnesses.CLAIM,
         *query_key_claims.CLAIMS,
+        *visible_directions.CLAIMS,
     )
 }
 
@@ -45,4 +55,4 @@ def find_claim(identifier: str) -> Claim:
 
 def lemmas() -> tuple[Lemma, ...]:
     """Lemmas that derivations cite, each with its own derivation."""
-    return tuple(make() for module in (softmax, masking, query_key) for make in module.LEMMAS)
+    return tuple(make() for module in (softmax, masking, query_key, global_blindness) for make in module.LEMMAS)

@@ -85,9 +85,7 @@ def _mean_gradient(c: Index) -> sp.Expr:
     return total(READOUT.token_gradient[i, c], i) / length
 
 
-same_gradient = Rule(
-    "equal outputs, equal gradients", READOUT.token_gradient[_i, _c], common_gradient[_c]
-)
+same_gradient = Rule("equal outputs, equal gradients", READOUT.token_gradient[_i, _c], common_gradient[_c])
 
 
 class TwoLayerPath(Path):

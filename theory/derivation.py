@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from typing import Any
 
 import sympy as sp
 
@@ -59,13 +60,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Lemma:
-    """A proved equation about a curve at alpha = 0, with formal indices; cited by name in later derivations."""
+    """A proved equation about a curve, with formal indices; cited by name in later derivations.
+
+    It holds for any mask, pooling and pattern, or in the ``setting`` and under the ``hypotheses`` (of
+    :mod:`theory.claim`) that it names.
+    """
 
     id: str
     title: str
     left: CurveEntry
     derivation: Derivation
     depends_on: tuple[str, ...] = ()
+    setting: Any = None
+    hypotheses: tuple[Any, ...] = ()
 
     @property
     def right(self) -> sp.Expr:

@@ -71,9 +71,7 @@ class OffsetTable:
     @cached_property
     def weights(self) -> Tensor:
         """E_k = exp(α φ_k)."""
-        return Tensor(
-            f"exp_{self.name}", (POSITIONS,), tex="E", definition=lambda k: sp.exp(alpha * self.scores[k])
-        )
+        return Tensor(f"exp_{self.name}", (POSITIONS,), tex="E", definition=lambda k: sp.exp(alpha * self.scores[k]))
 
     @cached_property
     def normaliser(self) -> Tensor:
@@ -125,3 +123,29 @@ class OffsetTable:
 RING = OffsetTable("ring", Tensor("S", (POSITIONS, POSITIONS, POSITIONS), idempotent=True))
 #: The same on a torus of a × b positions, L = ab as square as L allows.
 TORUS = OffsetTable("torus", Tensor("S²", (POSITIONS, POSITIONS, POSITIONS), tex="S^{(2)}", idempotent=True))
+
+#: W_ijk = 1 where |i - j| = k - 1.
+distance_table = Tensor("W", (POSITIONS, POSITIONS, POSITIONS), idempotent=True)
+
+
+def _pair_count(k: Index) -> sp.Expr:
+    i = another(POSITIONS, k)
+    j = another(POSITIONS, k, i)
+    return total(distance_table[i, j, k], i, j)
+
+
+_pairs = Tensor("N_W", (POSITIONS,), definition=_pair_count)
+
+
+def _score_at(k: Index) -> sp.Expr:
+    i = another(POSITIONS, k)
+    j = another(POSITIONS, k, i)
+    return total(distance_table[i, j, k] * pattern[i, j], i, j) / _pairs[k]
+
+
+_mean_score = Tensor("ψ", (POSITIONS,), tex=r"\psi", definition=_score_at)
+_by_distance = total(distance_table[_i, _j, _k] * _mean_score[_k], _k)
+same_distance_same_score = Constraint(
+    "Δ depends on |i−j|", "scores depend on the distance of query and key alone", pattern[_i, _j] - _by_distance,
+    (_i, _j), Rule("Δ depends on |i−j|", pattern[_i, _j], _by_distance),
+)  # fmt: skip

@@ -25,15 +25,11 @@ class Path:
         self.scores, self.mark = scores, mark
         tex = rf"^{{{mark}}}" if mark else ""
         positions, features = (POSITIONS, POSITIONS), (POSITIONS, FEATURES)
-        self.attention = Curve(
-            f"a{mark}", positions, tex=f"a{tex}", random=scores.random, definition=self._attention
-        )
+        self.attention = Curve(f"a{mark}", positions, tex=f"a{tex}", random=scores.random, definition=self._attention)
         self.output = Curve(f"o{mark}", features, tex=f"o{tex}", random=True, definition=self._output)
         self.pooled = Curve(f"h{mark}", (FEATURES,), tex=f"h{tex}", random=True, definition=self._pooled)
         #: Second partial derivatives of the loss in the pooled vector.
-        self.loss_curvature = Curve(
-            f"∂²ℓ{mark}", (FEATURES, FEATURES), tex=rf"\partial^{{2}}\ell{tex}", random=True
-        )
+        self.loss_curvature = Curve(f"∂²ℓ{mark}", (FEATURES, FEATURES), tex=rf"\partial^{{2}}\ell{tex}", random=True)
         #: Partial derivatives of the loss in the pooled vector.
         self.loss_slope = Curve(
             f"∂ℓ{mark}", (FEATURES,), tex=rf"\partial\ell{tex}", random=True, slope=self._slope_of_loss_slope

@@ -43,9 +43,7 @@ def bilinear_form(rows: Tensor, i: Index, j: Index) -> sp.Expr:
 
 
 #: T_ij = x_i' M x_j.
-token_scores = Tensor(
-    "T", (POSITIONS, POSITIONS), random=True, definition=lambda i, j: bilinear_form(tokens, i, j)
-)
+token_scores = Tensor("T", (POSITIONS, POSITIONS), random=True, definition=lambda i, j: bilinear_form(tokens, i, j))
 
 
 def _centred_scores(i: Index, j: Index) -> sp.Expr:

@@ -14,13 +14,12 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from numerics.blind_set import centre_rows
-from numerics.instances import Instance
+from numerics.instances import Instance, random_instance
 from numerics.measure import GRADIENTS, QUERY_KEY, by_reverse_mode
 from numerics.routes.autodiff import Deviation, deviation
 from numerics.strategies import instances
 from numerics.tolerance import term_scale
 from theory.claim import Part, Quantity
-from theory.query_key import bilinear
 
 #: A slope below this share of its scale shows nothing.
 VACUOUS_SHARE = 1e-3
@@ -107,11 +106,11 @@ def _informative(part: Part, instance: Instance, found: Deviation, draw: int) ->
         norms = [np.linalg.norm(by_reverse_mode(instance, q)) for q in GRADIENTS]
         return bool(norms[0] * norms[1] > VACUOUS_SHARE * term_scale(instance, part.quantity))
     rng = np.random.default_rng(draw)
-    width = instance.token_width
-    others = {**instance.overrides}
-    if part.quantity in QUERY_KEY:  # the pattern is not asked there
-        others[bilinear] = (others[bilinear][0], rng.integers(-6, 7, (width, width)))
-    off = replace(instance, pattern=rng.integers(-6, 7, instance.mask.shape), overrides=others)
+    if part.witness:
+        free = replace(part, witness={}, hypotheses=())
+        off = random_instance(free, instance.token_count, instance.token_width, len(instance.tokens), rng)
+    else:
+        off = replace(instance, pattern=rng.integers(-6, 7, instance.mask.shape) / 6)
     slope = float(np.abs(by_reverse_mode(off, part.quantity)).max())
     return slope > VACUOUS_SHARE * term_scale(off, part.quantity)
 

@@ -50,7 +50,8 @@ def scalar_function(
         return float(torch.autograd.grad(value, at)[0]) if quantity in CURVATURES else float(value)
 
     # A claim can exceed the scale of the true terms, which vanish on some counterexamples.
-    return function, float(claimed), max(scale, abs(float(claimed)))
+    # Where every term is zero (a zero read-out), any slope at all would be noticed.
+    return function, float(claimed), max(scale, abs(float(claimed))) or 1.0
 
 
 def slope_check(part: Part, instance: Instance, rng: np.random.Generator) -> SlopeCheck:

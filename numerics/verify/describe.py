@@ -90,7 +90,8 @@ def describe_lemma(lemma: Lemma) -> dict[str, Any]:
         Quantity.ALGEBRAIC,
         lemma.right,
         lambda _: lemma.derivation,
-        Setting(),
+        lemma.setting or Setting(),
+        lemma.hypotheses,
         free=lemma.left.indices,
         left=lemma.derivation.steps[0].expression,
     )

@@ -26,7 +26,8 @@ def _derive_supervised(part: Part) -> Derivation:
     return supervised_slope().rewrite(sp.S.Zero, *unfold, *part.rules)
 
 
-def _derive_reconstruction(part: Part) -> Derivation:
+def derive_reconstruction(part: Part) -> Derivation:
+    """L_SPT'(0) on patterns whose columns sum to zero."""
     chain = reconstruction_slope()
     i, j, k = (index(n, POSITIONS) for n in "ijk")
     two_terms = total(total(centred[i, j] * total(second_moment[k, j], k), j), i) / length**3
@@ -40,7 +41,7 @@ _HYPOTHESES = (zero_column_sums,)
 
 def _reconstruction(statement: sp.Expr, *hypotheses: object) -> Part:
     return Part(
-        "reconstruction", Quantity.RECONSTRUCTION_SLOPE, statement, _derive_reconstruction, SETTING,
+        "reconstruction", Quantity.RECONSTRUCTION_SLOPE, statement, derive_reconstruction, SETTING,
         hypotheses or _HYPOTHESES,  # type: ignore[arg-type]
     )  # fmt: skip
 
