@@ -4,6 +4,7 @@ Examples::
 
     python -m numerics verify
     python -m numerics verify --claim P1-diag --json -
+    python -m numerics verify --module my_claim.py
     python -m numerics verify --tokens my_sequences.npz --pattern gaussian:8
     python -m numerics compare before.json after.json
     python -m numerics audit --demo
@@ -30,6 +31,7 @@ from numerics.patterns import attention_mask, pooling_weights, score_pattern
 from numerics.real import RealOptions
 from numerics.verify.compare import compare_results, exit_code, load_results, render_changes
 from numerics.verify.files import write_whole
+from numerics.verify.modules import claim_named, load_claims
 from numerics.verify.plan import Plan
 from numerics.verify.records import REQUIRED_GRADES, Verdict
 from numerics.verify.report_html import render_html
@@ -37,7 +39,6 @@ from numerics.verify.report_junit import render_junit
 from numerics.verify.report_terminal import overall_verdict, render_table
 from numerics.verify.run import verify as run_verification
 from theory.catalogue import claims as all_claims
-from theory.catalogue import find_claim
 from theory.claim import Claim
 
 #: A pipe has no width of its own; the table is made for 100 columns.
@@ -46,6 +47,7 @@ _out, _err = Console(width=None if sys.stdout.isatty() else 100), Console(stderr
 
 def verify(
     claim: tuple[str, ...] = (),
+    module: tuple[Path, ...] = (),
     tokens: Path | None = None,
     pattern: str = RealOptions.pattern,
     mask: str = RealOptions.mask,
@@ -62,6 +64,8 @@ def verify(
 
     Args:
         claim: identifiers of the claims to verify (default: all); a partial run leaves the full report alone.
+        module: Python files with claims of your own (CLAIM or CLAIMS): only these are verified, and each file gets a
+            report in reports/modules; with --claim, only the claims named.
         tokens: .npz file with real sequences: tokens (N x L x d, float), optionally labels (N integers).
         pattern: score pattern on real sequences: alibi, periodic, gaussian:WIDTH, window:W, identity or FILE.npy.
         mask: mask on real sequences where a claim allows any: full, diagonal, causal, band:W or FILE.npy.
@@ -72,21 +76,25 @@ def verify(
         seed: seed of every random draw.
         jobs: number of processes.
     """
-    chosen = _chosen_claims(claim)
+    chosen = _chosen_claims(claim, module)
     data = photograph_crops() if tokens is None else load_tokens(tokens)
     count = data.tokens.shape[1]
     score_pattern(pattern, count), attention_mask(mask, count), pooling_weights(pooling, count)
     if jobs < 1:
         raise InputError(f"the number of processes must be positive: jobs={jobs}; use --jobs 1")
-    plan = Plan(seed=seed, data=data, real=RealOptions(pattern, mask, pooling))
-    results = _with_progress(chosen, plan, jobs, partial=bool(claim))
-    _write(results, json, junit, report, partial=bool(claim))
+    plan = Plan(seed=seed, data=data, real=RealOptions(pattern, mask, pooling), modules=module)
+    partial = bool(claim or module)
+    results = _with_progress(chosen, plan, jobs, partial=partial)
+    folder = Path("reports/modules", module[0].stem) if module else None if partial else report
+    _write(results, json, junit, folder)
     return 0 if overall_verdict(results) is Verdict.VERIFIED else 1
 
 
-def _chosen_claims(identifiers: Sequence[str]) -> list[Claim]:
+def _chosen_claims(identifiers: Sequence[str], modules: Sequence[Path]) -> list[Claim]:
+    own = [held for path in modules for held in load_claims(path)]
     try:
-        return [find_claim(identifier) for identifier in dict.fromkeys(identifiers)] or list(all_claims())
+        named = [claim_named(identifier, modules) for identifier in dict.fromkeys(identifiers)]
+        return named or own or list(all_claims())
     except KeyError as error:
         raise InputError(f"{error.args[0]}; see python -m theory list") from None
 
@@ -110,7 +118,7 @@ def _with_progress(chosen: list[Claim], plan: Plan, jobs: int, *, partial: bool)
         )
 
 
-def _write(results: dict[str, object], json_path: str, junit_path: str, report: Path, *, partial: bool) -> None:
+def _write(results: dict[str, object], json_path: str, junit_path: str, report: Path | None) -> None:
     content = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
     if junit_path:
         write_whole(Path(junit_path), render_junit(results))
@@ -120,7 +128,7 @@ def _write(results: dict[str, object], json_path: str, junit_path: str, report: 
         _out.print(render_table(results))
         if json_path:
             write_whole(Path(json_path), content)
-    if not partial:
+    if report is not None:
         write_whole(report / "results.json", content)
         write_whole(report / "index.html", render_html(results))
         _err.print(f"report: {report / 'index.html'}")

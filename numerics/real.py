@@ -26,6 +26,15 @@ from theory.hypotheses import (
     zero_pooled_key_weight,
 )
 
+#: Hypotheses that a float64 pattern of any length can be projected onto.
+_PROJECTED = (
+    zero_column_sums,
+    zero_centred_column_sums,
+    zero_pooled_key_weight,
+    antisymmetric_core,
+    RING.constraint,
+)
+
 
 @dataclass(frozen=True)
 class RealOptions:
@@ -92,6 +101,11 @@ def _classification(data: TokenData) -> LabelLoss:
     if data.classes <= 2:
         return LogisticLoss(np.ones(width), 2 * data.labels - 1)
     return CrossEntropyLoss(np.random.default_rng(0).standard_normal((width, data.classes)), data.labels)
+
+
+def can_satisfy(part: Part) -> bool:
+    """Whether long real sequences can be given a pattern that satisfies the part's hypotheses."""
+    return all(h in _PROJECTED for h in part.hypotheses)
 
 
 def _satisfying(part: Part, pattern: np.ndarray, mask: np.ndarray, pooling: np.ndarray) -> np.ndarray:

@@ -42,16 +42,52 @@ def test_a_make_target_of_the_readme_exists(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
-def test_the_python_of_the_readme_runs_and_prints_what_it_says(code, capsys):
-    exec(compile(code, "README.md", "exec"), {})
+def test_the_slope_checks_of_the_readme_print_what_it_says(capsys):
+    exec(compile(_code("check_slope"), "README.md", "exec"), {})
     said = capsys.readouterr().out
     assert "pass" in said
     assert "left and right slopes differ" in said
+
+
+def _code(mentions: str) -> str:
+    (found,) = [code for code in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if mentions in code]
+    return found
+
+
+def test_the_proposition_of_the_readme_is_verified_and_its_false_twin_gets_a_counterexample(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = _code("CLAIM = Claim(")
+    assert len(code.splitlines()) <= 35
+    Path("my_claim.py").write_text(code, encoding="utf-8")
+    assert numerics_door(["verify", "--module", "my_claim.py", "--jobs", "1", "--json", "true.json"]) == 0
+    assert Path("reports/modules/my_claim/index.html").is_file()
+    Path("wrong.py").write_text(code.replace("parts=(blind(weighted),)", "parts=(blind(zero_centred_column_sums),)"))
+    capsys.readouterr()
+    assert numerics_door(["verify", "--module", "wrong.py", "--jobs", "1"]) == 1
+    assert "true value -1/4, claimed 0 at L=2" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "is a Python file"),
+        ("x = 1", "holds CLAIM or CLAIMS"),
+        ("1 / 0", "stops with ZeroDivisionError"),
+        ("from theory import find_claim\nCLAIM = find_claim('P1')", "is taken"),
+    ],
+)
+def test_a_claim_module_that_cannot_be_used_gets_one_sentence(tmp_path, monkeypatch, capsys, content, says):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("held.py").write_text(content)
+    assert numerics_door(["verify", "--module", "held.py" if content is not None else "no.py"]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert says in error
+    assert "Traceback" not in error
 
 
 def test_the_readme_names_every_claim_and_every_verify_option():
     from theory.catalogue import claims
 
     assert all(f"| {claim.id} |" in README for claim in claims())
-    assert set(COMMANDS) == {"verify", "compare"}
+    assert {"verify", "compare", "audit"} <= set(COMMANDS)

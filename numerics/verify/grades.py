@@ -17,19 +17,20 @@ from numerics.gradcheck import SlopeCheck, SlopeOutcome, differentiate
 from numerics.instances import Instance, random_instance
 from numerics.measure import SeriesMeasurement
 from numerics.numbers import BALLS
-from numerics.real import exact_instance, float_instance
+from numerics.real import can_satisfy, exact_instance, float_instance
 from numerics.refutation import refute
 from numerics.routes.autodiff import Deviation, deviation
 from numerics.routes.enclosure import BITS, enclose
 from numerics.routes.replay import PRIME, false_pass_bound, replay, residue_instance
 from numerics.routes.sampling import VACUOUS_SHARE, sample
 from numerics.routes.slope import scalar_function, slope_check_with_control
+from numerics.search import find_counterexample
 from numerics.tolerance import slope_scale
 from numerics.verify.controls import UNREJECTED, derives, idle, off_by_a_little, starts_at_product
 from numerics.verify.plan import Plan
 from numerics.verify.records import Evidence, Grade, Status
 from theory.claim import OBJECTIVES, Claim, Part, Quantity
-from theory.derivation import Move
+from theory.derivation import DerivationError, Move
 from theory.general import asymmetric_objects
 from theory.identities import check as identity_residue
 from theory.identities import identities
@@ -79,7 +80,10 @@ _Outcome = tuple[Status, str, dict[str, Any]]
 def _derived(claim: Claim, plan: Plan) -> _Outcome:
     rows, rules, count = [], set(), 0
     for part in claim.parts:
-        chain = part.derivation()
+        try:
+            chain = part.derivation()
+        except DerivationError as error:
+            return Status.FAILED, f"{part.label}: {_counterexample(claim, part) or error}", {}
         if chain.steps[0].move is not Move.DEFINITION or chain.expression != tidy(part.statement):
             return Status.FAILED, f"{part.label}: the chain does not run from the definition to the statement", {}
         rules |= {rule for step in chain.steps for rule in step.rules}
@@ -94,6 +98,20 @@ def _derived(claim: Claim, plan: Plan) -> _Outcome:
         return Status.FAILED, f"flagged symmetric without being so: {', '.join(asymmetric)}", {}
     summary = f"{len(rows)} equations for symbolic L and d in {count} steps"
     return Status.PASSED, summary, {"checks": rows, "rules used": sorted(rules)}
+
+
+def _counterexample(claim: Claim, part: Part) -> str:
+    """Why a statement without a derivation is false, where the search finds an instance on which it is."""
+    try:
+        found = find_counterexample(part, least_length=claim.least_length)
+    except ValueError:  # no exact left side, or hypotheses that leave nothing to search
+        return ""
+    if found is None:
+        return ""
+    at = found.record()
+    names = ("L", "d", "pattern", "mask", "pooling", "tokens", "loss", "others")
+    where = ", ".join(f"{name}={at[name]}" for name in names if at[name] != {})
+    return f"the statement is false: true value {at['true']}, claimed {at['claimed']} at {where}"
 
 
 def _replayed(claim: Claim, plan: Plan) -> _Outcome:
@@ -145,7 +163,7 @@ def _random_instances(claim: Claim, part: Part, plan: Plan, route: str) -> Itera
 
 def _float_instances(claim: Claim, part: Part, plan: Plan, route: str) -> Iterator[tuple[str, Instance]]:
     yield from _random_instances(claim, part, plan, route)
-    if plan.data is not None and part.quantity not in _NOT_ON_REAL and not part.witness:
+    if plan.data is not None and part.quantity not in _NOT_ON_REAL and not part.witness and can_satisfy(part):
         instance = float_instance(part, plan.data, plan.real)
         if slope_scale(instance, part.quantity) > 0:  # under CLS pooling a blind pattern moves nothing at all
             yield plan.data.name, instance

@@ -18,9 +18,10 @@ from numerics.verify.describe import (
 )
 from numerics.verify.grades import run_grade
 from numerics.verify.mechanised import mechanised
+from numerics.verify.modules import claim_named
 from numerics.verify.plan import Plan
 from numerics.verify.records import REQUIRED_GRADES, SCHEMA_VERSION, Evidence, Grade, Status
-from theory.catalogue import find_claim, lemmas
+from theory.catalogue import lemmas
 from theory.claim import Claim
 
 #: Longest routes first, so that no process is left with a long one at the end.
@@ -45,7 +46,7 @@ def verify_claim(claim: Claim, plan: Plan) -> dict[str, Any]:
 
 def _task(identifier: str, grade: Grade, plan: Plan) -> tuple[str, Evidence]:
     torch.set_num_threads(1)
-    return identifier, run_grade(find_claim(identifier), grade, plan)
+    return identifier, run_grade(claim_named(identifier, plan.modules), grade, plan)
 
 
 def _evidence(claims: Sequence[Claim], plan: Plan, jobs: int) -> Iterator[tuple[str, Evidence]]:
@@ -65,7 +66,7 @@ def verify(
     partial: bool,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Verify catalogue claims and return the content of ``results.json``.
+    """Verify claims of the catalogue or of the plan's modules and return the content of ``results.json``.
 
     ``progress`` is called with a short text after each of the ``len(claims) * 7`` routes.
     """
