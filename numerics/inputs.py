@@ -122,7 +122,9 @@ def _read_arrays(path: str | Path) -> dict[str, np.ndarray]:
             archive = np.load(handle, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"tokens are read from an .npz archive: {path} is a single array; use numpy.savez")
-            held = {name: archive[name] for name in ("tokens", "labels") if name in archive.files}
+            held: dict[str, np.ndarray] = {
+                name: archive[name] for name in ("tokens", "labels") if name in archive.files
+            }
             names = archive.files
     except (zipfile.BadZipFile, OSError, EOFError, KeyError) as error:
         raise InputError(f"a token file must be a readable .npz archive: {path} ({error}); write it again") from None

@@ -7,7 +7,7 @@ is needed, it is the loss of the pooled vectors ``z_i + b z_i²``.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cached_property
 
 import sympy as sp
 
@@ -54,7 +54,7 @@ class ReadoutPath(Path):
         i, c = another(POSITIONS), another(FEATURES)
         return total(self.token_slope(i, c, at=at) * output(i, c, at=at, order=1), i, c)
 
-    @cache
+    @cached_property
     def gradient_name(self) -> Lemma:
         """G names the gradient of the read-out in the tokens at uniform attention."""
         chain = Derivation(self.token_gradient[_i, _c], note="G names the gradient in the tokens at uniform attention")
@@ -70,7 +70,7 @@ class ReadoutPath(Path):
     def slope(self) -> Derivation:
         """Slope of the read-out loss from the definition."""
         chain = Derivation(self.supervised(), note="L_sup(α)").differentiate().at_zero()
-        return chain.cite(self.gradient_name(), output_slope()).rewrite(self.general_slope)
+        return chain.cite(self.gradient_name, output_slope()).rewrite(self.general_slope)
 
 
 READOUT = ReadoutPath("f", residual=False)
@@ -106,17 +106,17 @@ class TwoLayerPath(Path):
         i = another(POSITIONS)
         return total(pooling[i] * self.second(i, c), i)
 
-    @cache
+    @cached_property
     def second_slope(self) -> Lemma:
         """Slope of the second layer's outputs: the first layer's mean token moves, and so does the second's mean."""
         chain = Derivation(self.second(_i, _c).unfold()).differentiate().at_zero()
         chain.cite(softmax_value(), softmax_slope(), output_value(), output_slope())
         return Lemma("two-layer-slope", "Slope of two layers", self.second(_i, _c, at=0, order=1), chain)
 
-    @cache
+    @cached_property
     def pooled_slope(self) -> Lemma:
         """h'_c(0)."""
-        chain = Derivation(self.pooled(_c).unfold()).differentiate().at_zero().cite(self.second_slope())
+        chain = Derivation(self.pooled(_c).unfold()).differentiate().at_zero().cite(self.second_slope)
         chain.rewrite(self._general(tokens[_k, _c], _k))
         return Lemma("two-layer-pooled-slope", "Slope of the pooled vector", self.pooled(_c, at=0, order=1), chain)
 
@@ -130,7 +130,7 @@ class TwoLayerPath(Path):
         chain = Derivation(self.supervised(), note="L_sup(α)").differentiate().at_zero()
         name = Derivation(loss_gradient[_c], note="g names the gradient of the loss at h(0)")
         slope = self.loss_slope(_c, at=0)
-        chain.cite(Lemma("two-layer-loss-gradient", "Name of the loss gradient", slope, name), self.pooled_slope())
+        chain.cite(Lemma("two-layer-loss-gradient", "Name of the loss gradient", slope, name), self.pooled_slope)
         return chain.rewrite(self.general_slope)
 
     @staticmethod

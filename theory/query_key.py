@@ -1,4 +1,4 @@
-"""Scores made from the tokens by a query-key matrix: ``s_ij = alpha x_i' M x_j``, values equal to tokens (M = 0 at first).
+"""Scores made from tokens by a query-key matrix: ``s_ij = alpha x_i' M x_j``, at M = 0; values are the tokens.
 
 The definition is that of :mod:`theory.objectives` along scores that depend on the tokens; lemmas are derived anew.
 """

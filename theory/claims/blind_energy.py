@@ -6,7 +6,7 @@ mean pooling ΠΔ̄ = JΔJ, and the energies of ALiBi are polynomials in L.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sympy as sp
 
@@ -51,7 +51,7 @@ _supported_columns = Constraint(
 )  # fmt: skip
 
 
-def _derive(rules: Sequence[Rule] = ()) -> object:
+def _derive(rules: Sequence[Rule] = ()) -> Callable[[Part], Derivation]:
     def derive(part: Part) -> Derivation:
         chain = Derivation(part.left, note="left side")
         return chain.rewrite(part.statement, *part.rules, *rules)
@@ -92,8 +92,8 @@ _multipliers = mask[_i, _j] * (_rows[_i] + pooling[_i] / key_count[_i] * profile
 G3 = Claim(
     id="G3",
     title="Blind energy",
-    sentence="The blind part of a pattern is what its rows' and pooled columns' means leave over; for full attention and "
-    "mean pooling it is JΔJ. Of ALiBi 4(2L²+7)/(3(3L²+8)) is blind, 8/9 in the limit; of a periodic bias everything.",
+    sentence="The blind part of a pattern is what its rows' and pooled columns' means leave over; for full attention "
+    "and mean pooling it is JΔJ. Of ALiBi 4(2L²+7)/(3(3L²+8)) is blind, 8/9 in the limit; of a periodic bias all.",
     source="theory.md G3",
     parts=(
         _equation(
@@ -112,7 +112,8 @@ G3 = Claim(
             (_i, _j), centred_pattern[_i, _j],
         ),
         _equation(
-            "periodic patterns", _column, sp.S.Zero, (definition_rule(centred), RING.constraint.rule, *RING.table_rules),
+            "periodic patterns", _column, sp.S.Zero,
+            (definition_rule(centred), RING.constraint.rule, *RING.table_rules),
             free=(_j,), hypotheses=(RING.constraint,),
         ),
         _equation("identity", BLIND_ENERGY, ENERGY, witness=_identity),
@@ -140,7 +141,8 @@ G3 = Claim(
             "JΔJ under the diagonal mask", "Under the diagonal mask too the row-centred pattern less JΔJ is a stripe.",
             _equation(
                 "what is left is a stripe", centred[_i, _j] - centred_pattern[_i, _j],
-                total(centred[_k, _j], _k) / length, free=(_i, _j), setting=Setting(MaskKind.DIAGONAL, PoolingKind.MEAN),
+                total(centred[_k, _j], _k) / length, free=(_i, _j),
+                setting=Setting(MaskKind.DIAGONAL, PoolingKind.MEAN),
             ), routes=ROUTES,
         ),
     ),

@@ -43,8 +43,8 @@ CLAIM = Claim(
     id="G6",
     title="What blindness survives",
     sentence="For full attention without a residual, blindness survives every differentiable permutation-invariant "
-    "read-out of the outputs (token-wise maps and LayerNorm before mean pooling, attention pooling), and a second linear "
-    "layer. A residual or a mask that makes outputs differ breaks it as soon as a non-linearity follows.",
+    "read-out of the outputs (token-wise maps and LayerNorm before mean pooling, attention pooling), and a second "
+    "linear layer. A residual or a mask that makes outputs differ breaks it as soon as a non-linearity follows.",
     source="theory.md G6",
     parts=(_readout(), _two_layers()),
     assumptions=(

@@ -83,8 +83,8 @@ def _blind(setting: Setting, *hypotheses: object) -> Part:
 CLAIM = Claim(
     id="G5",
     title="Periodic biases are invisible at any strength",
-    sentence="If scores depend on the offset on a ring or a torus alone (on a ring: under any mask that does, too), the "
-    "mean-pooled label loss is constant in α: labels cannot see a periodic relative-position bias at any strength.",
+    sentence="If scores depend on the offset on a ring or a torus alone (on a ring: under any mask that does, too), "
+    "the mean-pooled label loss is constant in α: labels cannot see a periodic relative-position bias at any strength.",
     source="theory.md G5",
     parts=(_constant(RING), _constant(TORUS)),
     assumptions=(

@@ -52,11 +52,11 @@ def _derive_reconstruction(part: Part) -> Derivation:
     return query_key_reconstruction().rewrite(part.statement, *part.rules, *definitions)
 
 
-def _labels(label: str, statement: sp.Expr, witness: dict) -> Part:  # type: ignore[type-arg]
+def _labels(label: str, statement: sp.Expr, witness: dict) -> Part:
     return Part(label, Quantity.QUERY_KEY_SUPERVISED, statement, _derive_labels, SETTING, witness=witness)
 
 
-def _reconstruction(label: str, statement: sp.Expr, witness: dict) -> Part:  # type: ignore[type-arg]
+def _reconstruction(label: str, statement: sp.Expr, witness: dict) -> Part:
     return Part(
         label, Quantity.QUERY_KEY_RECONSTRUCTION, statement, _derive_reconstruction, SETTING, witness=witness
     )  # fmt: skip
@@ -83,8 +83,8 @@ _ANY = Setting()
 CLAIM = Claim(
     id="N5",
     title="Other illnesses than blindness",
-    sentence="At W_Q = 0 the gradient in W_K is exactly zero and that in W_Q is not; with both zero neither moves; a zero "
-    "read-out silences labels alone; identical tokens silence both losses.",
+    sentence="At W_Q = 0 the gradient in W_K is exactly zero and that in W_Q is not; with both zero neither moves; a "
+    "zero read-out silences labels alone; identical tokens silence both losses.",
     source="theory.md N5",
     parts=(
         _labels("labels in W_Q", _transported(label_gradient, direction, key_weights), _ALONG_QUERIES),

@@ -76,11 +76,11 @@ def _derive_reconstruction(part: Part) -> Derivation:
     return reconstruction_slope().rewrite(part.statement, *part.rules, *definitions)
 
 
-def labels(statement: sp.Expr) -> Part:
+def _labels(statement: sp.Expr) -> Part:
     return Part("supervised", Quantity.QUERY_KEY_SUPERVISED, statement, _derive_labels, SETTING)
 
 
-def reconstruction(statement: sp.Expr) -> Part:
+def _reconstruction(statement: sp.Expr) -> Part:
     return Part("reconstruction", Quantity.QUERY_KEY_RECONSTRUCTION, statement, _derive_reconstruction, SETTING)
 
 
@@ -90,18 +90,18 @@ Q1 = Claim(
     sentence="At M = 0 the label gradient is E[x̄ (Σ̂g)′]: one outer product a sequence, with the mean token on the "
     "query side.",
     source="theory.md Q1",
-    parts=(labels(along(label_gradient)),),
+    parts=(_labels(along(label_gradient)),),
     assumptions=ASSUMPTIONS,
     depends_on=("query-key-pooled-slope",),
     not_shown=("Value and output projections other than the identity.", "Anything after the first step."),
     false_variants=(
         FalseVariant(
             "query and key swapped", "The mean token stands on the key side.",
-            labels(along(lambda query, key: label_gradient(key, query))),
+            _labels(along(lambda query, key: label_gradient(key, query))),
         ),
         FalseVariant(
             "uncentred", "The key side reads the second moment of the tokens instead of their covariance.",
-            labels(
+            _labels(
                 along(
                     lambda query, key: label_gradient(query, key)
                     + Expectation(mean_token[query] * mean_token[key] * total(mean_token[_f] * loss_gradient[_f], _f))
@@ -133,7 +133,7 @@ Q2 = Claim(
     sentence="At M = 0 the reconstruction gradient is −E[Σ̂²], negative semi-definite: a descent step makes tokens "
     "attend to tokens like themselves.",
     source="theory.md Q2",
-    parts=(reconstruction(along(reconstruction_gradient)),),
+    parts=(_reconstruction(along(reconstruction_gradient)),),
     assumptions=ASSUMPTIONS,
     depends_on=("query-key-output-value", "query-key-output-slope"),
     not_shown=(
@@ -141,13 +141,14 @@ Q2 = Claim(
         "Steps through W_Q and W_K, which transport this gradient (N5); with tied weights they can be indefinite.",
     ),
     false_variants=(
-        FalseVariant("no square", "The gradient is −E[Σ̂].", reconstruction(along(_covariance_alone))),
+        FalseVariant("no square", "The gradient is −E[Σ̂].", _reconstruction(along(_covariance_alone))),
         FalseVariant(
-            "square of the mean", "The gradient is −(E Σ̂)².", reconstruction(along(_square_of_mean)), second_sample=True
+            "square of the mean", "The gradient is −(E Σ̂)².", _reconstruction(along(_square_of_mean)),
+            second_sample=True,
         ),
         FalseVariant(
             "sign flipped", "The gradient is +E[Σ̂²].",
-            reconstruction(-along(reconstruction_gradient)),
+            _reconstruction(-along(reconstruction_gradient)),
         ),
     ),
 )  # fmt: skip
@@ -191,13 +192,13 @@ def _derive_kernel(part: Part) -> Derivation:
     return Derivation(part.left, note="scores after a step").rewrite(part.statement, definition_rule(kernel))
 
 
-def unmasked(statement: sp.Expr) -> Part:
+def _unmasked(statement: sp.Expr) -> Part:
     return Part(
         "unmasked", Quantity.RECONSTRUCTION_SLOPE, statement, _derive_unmasked, SETTING, witness=_BY_POSITION
     )  # fmt: skip
 
 
-def masked(statement: sp.Expr) -> Part:
+def _masked(statement: sp.Expr) -> Part:
     return Part("masked", Quantity.MASKED_SLOPE, statement, _derive_masked, SETTING, witness=_BY_POSITION)
 
 
@@ -210,8 +211,8 @@ Q3 = Claim(
     "so that positional scores after the first step are proportional to K·JCJ·K with K = PP′.",
     source="theory.md Q3",
     parts=(
-        unmasked(_between_positions(centred_moment[_i, _j])),
-        masked(_between_positions(_centred_masked(_i, _j))),
+        _unmasked(_between_positions(centred_moment[_i, _j])),
+        _masked(_between_positions(_centred_masked(_i, _j))),
         Part(
             "scores after a step", Quantity.ALGEBRAIC,
             total(total(kernel[_i, _k] * centred_moment[_k, _l] * kernel[_l, _j], _l), _k), _derive_kernel, SETTING,
@@ -232,16 +233,19 @@ Q3 = Claim(
     false_variants=(
         FalseVariant(
             "K K without the data", "The positional gradient is −P′JP/L², whatever the data.",
-            unmasked(_between_positions(centring[_i, _j])),
+            _unmasked(_between_positions(centring[_i, _j])),
         ),
-        FalseVariant("uncentred", "The positional gradient is −P′CP/L².", unmasked(_between_positions(second_moment[_i, _j]))),
+        FalseVariant(
+            "uncentred", "The positional gradient is −P′CP/L².",
+            _unmasked(_between_positions(second_moment[_i, _j])),
+        ),
         FalseVariant(
             "masking changes nothing", "With masked inputs the positional gradient is still −P′JCJP/L².",
-            masked(_between_positions(centred_moment[_i, _j])),
+            _masked(_between_positions(centred_moment[_i, _j])),
         ),
         FalseVariant(
             "masking scales", "Masking multiplies the positional gradient by 1−ρ.",
-            masked((1 - mask_ratio) * _between_positions(centred_moment[_i, _j])),
+            _masked((1 - mask_ratio) * _between_positions(centred_moment[_i, _j])),
         ),
     ),
 )  # fmt: skip

@@ -79,8 +79,8 @@ N1 = Claim(
     source="theory.md N1",
     parts=(_views(Setting(), zero_pooled_key_weight), _per_token(RECONSTRUCTION_SLOPE)),
     assumptions=(
-        "The views (and the other sequences of a batch) are stacked along the features: they share scores and pooling, so "
-        "that their pooled vectors are one pooled vector, and any loss of them is a loss of it.",
+        "The views (and the other sequences of a batch) are stacked along the features: they share scores and pooling, "
+        "so that their pooled vectors are one pooled vector, and any loss of them is a loss of it.",
         "Scores do not depend on the tokens.",
         "Derivative and expectation may be exchanged (automatic on a finite sample space).",
     ),
@@ -178,8 +178,8 @@ def _projected(i: Index, j: Index) -> sp.Expr:
 N3 = Claim(
     id="N3",
     title="How many directions a read-out sees",
-    sentence="Pooling with weights ω lets labels see ω_i (Jγ)_j / L and nothing else: L − 1 of L(L − 1) directions, for "
-    "CLS as for the mean; r independent probes see r(L − 1), a read-out of every token all.",
+    sentence="Pooling with weights ω lets labels see ω_i (Jγ)_j / L and nothing else: L − 1 of L(L − 1) directions, "
+    "for CLS as for the mean; r independent probes see r(L − 1), a read-out of every token all.",
     source="theory.md N3",
     parts=(
         _gradient(_ANY_POOLING_GRADIENT, _FULL),
