@@ -47,7 +47,9 @@ class Setup:
         self.identity = convert(np.eye(instance.token_count, dtype=np.int64)[None])
         self.loss = instance.loss.on(numbers)
         self.extra = {tensor: convert(values) for tensor, (_, values) in instance.overrides.items()}
-        self.mask_ratio = None if instance.mask_ratio is None else convert(np.array(instance.mask_ratio, dtype=object))
+        self.mask_ratio: Any = None
+        if instance.mask_ratio is not None:
+            self.mask_ratio = convert(np.array(instance.mask_ratio, dtype=object))
 
     def along(self, quantity: Quantity, step: Any, pattern: Any = None) -> Any:
         """The function of the step whose derivative at step 0 the quantity is, along the own pattern or another."""

@@ -20,7 +20,8 @@ from numerics.verify.grades import run_grade
 from numerics.verify.mechanised import mechanised
 from numerics.verify.modules import claim_named
 from numerics.verify.plan import Plan
-from numerics.verify.records import REQUIRED_GRADES, SCHEMA_VERSION, Evidence, Grade, Status
+from numerics.verify.records import REQUIRED_GRADES, SCHEMA_VERSION, Evidence, Grade
+from numerics.verify.trained import trained
 from theory.catalogue import lemmas
 from theory.claim import Claim
 
@@ -35,13 +36,11 @@ _ORDER = (
     Grade.DERIVED,
 )
 
-_TRAINED = Evidence(Grade.TRAINED, Status.NOT_RUN, 0.0, "no records of training runs are kept in this version")
-
 
 def verify_claim(claim: Claim, plan: Plan) -> dict[str, Any]:
     """All grades of one claim, in this process; for claims that are not in the catalogue, and for tests."""
     evidence = [run_grade(claim, grade, plan) for grade in REQUIRED_GRADES]
-    return describe_claim(claim, (*evidence, mechanised(claim.id), _TRAINED))
+    return describe_claim(claim, (*evidence, mechanised(claim.id), trained(claim.id)))
 
 
 def _task(identifier: str, grade: Grade, plan: Plan) -> tuple[str, Evidence]:
@@ -78,7 +77,8 @@ def verify(
     order = list(Grade)
     described = [
         describe_claim(
-            claim, sorted((*found[claim.id], mechanised(claim.id), _TRAINED), key=lambda e: order.index(e.grade))
+            claim,
+            sorted((*found[claim.id], mechanised(claim.id), trained(claim.id)), key=lambda e: order.index(e.grade)),
         )
         for claim in claims
     ]
