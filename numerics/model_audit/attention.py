@@ -2,7 +2,7 @@
 
 ``attend`` does what ``torch.nn.functional.scaled_dot_product_attention`` documents (boolean and additive masks,
 ``is_causal``, ``scale``, grouped queries) and keeps what the audit needs.  The bias is shared over the batch: one
-number for each head, query and key.  That the loss stays what it was is checked at every audit (``measure``).
+number for each head, query and key.  That the loss stays what it was is checked at every audit (``gradients``).
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def audit_model(
                 rebuilt = loss_gradients(copied, ready, reconstruction, "reconstruction", DRAW_SEED)
                 losses.setdefault("reconstruction", []).append(rebuilt.value)
             losses["label"].append(label.value)
-            notes |= dict.fromkeys([*changed, *_padding_notes(label)])
+            notes |= dict.fromkeys([*changed, *_notes(label)])
             heads += _head_audits(seed, label, rebuilt, wanted)
             maps = maps or _gradient_maps(label, rebuilt)
     if wanted is not None and all(head.pattern is None for head in heads):
@@ -145,9 +145,10 @@ def _checked_pattern(pattern: Any) -> Tensor:
     return wanted
 
 
-def _padding_notes(gradients: LossGradients) -> list[str]:
+def _notes(gradients: LossGradients) -> list[str]:
     padded = max(call.padded_share for call in gradients.calls)
-    return [f"up to {100 * padded:.1f} % of the positions are padding and were left out"] if padded > 0 else []
+    notes = [f"up to {100 * padded:.1f} % of the positions are padding and were left out"] if padded > 0 else []
+    return [*notes, f"met and not audited: {gradients.missed}"] if gradients.missed else notes
 
 
 def _head_audits(

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from numerics.errors import InputError
 from numerics.model_audit.attention import AttentionCall, AttentionSite
-from numerics.model_audit.intercept import check_caught, tapped
+from numerics.model_audit.intercept import check_caught, tapped, what_was_met
 from numerics.model_audit.split import split_scores
 from numerics.tolerance import UNIT_ROUNDOFF
 
@@ -72,6 +72,8 @@ class LossGradients:
     calls: Sequence[AttentionSite]
     scores: Sequence[Tensor | None]
     heads: Sequence[Sequence[HeadGradient]]
+    missed: str
+    """What looked like attention and was not caught, such as a softmax of a router; empty for nothing."""
 
 
 def loss_gradients(model: nn.Module, batch: Any, loss: Loss, what: str, seed: int) -> LossGradients:
@@ -84,7 +86,8 @@ def loss_gradients(model: nn.Module, batch: Any, loss: Loss, what: str, seed: in
         what: "loss" or "reconstruction", for messages.
 
     Raises:
-        InputError: the loss is not one finite number, differs between two evaluations, or met no attention.
+        InputError: the loss is not one finite number, differs between two evaluations, met no attention, or has a
+            gradient that is not finite.
         ArithmeticError: catching the attention changed the loss, which would be a defect of this package.
     """
     first, second = (_evaluate(model, batch, loss, what, seed).item() for _ in range(2))
@@ -103,10 +106,16 @@ def loss_gradients(model: nn.Module, batch: Any, loss: Loss, what: str, seed: in
     nodes = [node for call in tap.calls for node in (call.bias, call.outputs, call.queries, call.keys)]
     grads = _gradients(value, nodes)
     scores = [grads[position] for position in range(0, len(grads), 4)]
+    for call, grad in zip(tap.calls, scores, strict=True):
+        if grad is not None and not bool(torch.isfinite(grad).all()):
+            raise InputError(
+                f"the gradient of the {what} must be finite: it is not at the scores of {call.site.name}; "
+                "look for a square root or a division at 0"
+            )
     heads = [
         _head_gradients(call, grads[4 * n : 4 * n + 4], roundings * UNIT_ROUNDOFF) for n, call in enumerate(tap.calls)
     ]
-    return LossGradients(value.item(), [call.site for call in tap.calls], scores, heads)
+    return LossGradients(value.item(), [call.site for call in tap.calls], scores, heads, what_was_met(tap))
 
 
 def rounding_count(model: nn.Module, calls: Sequence[AttentionCall]) -> int:

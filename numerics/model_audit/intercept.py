@@ -45,7 +45,7 @@ class AttentionTap(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             return self._multi_head(*args, **kwargs)
         name = getattr(func, "__name__", "")
-        if "attention" in name or "softmax" in name:
+        if "attention" in name or name == "softmax":
             self.met[f"{name} in {self._place()}"] += 1
         return func(*args, **kwargs)
 
@@ -127,9 +127,13 @@ def check_caught(tap: AttentionTap) -> None:
         )
     if tap.calls:
         return
-    counts = ", ".join(f"{name} ({times} times)" for name, times in tap.met.items())
-    met = counts or "no softmax and no attention at all"
     raise InputError(
-        f"attention must go through torch.nn.functional.scaled_dot_product_attention: met {met}; call that function "
+        "attention must go through torch.nn.functional.scaled_dot_product_attention: met "
+        f"{what_was_met(tap) or 'no softmax and no attention at all'}; call that function "
         "there (Hugging Face: attn_implementation='sdpa'; compiled or scripted models: audit the plain module)"
     )
+
+
+def what_was_met(tap: AttentionTap) -> str:
+    """What looked like attention and was not caught, with counts; empty when there was nothing."""
+    return ", ".join(f"{name} ({times} times)" for name, times in tap.met.items())

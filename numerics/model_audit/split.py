@@ -17,6 +17,7 @@ equally many keys they drop out.  Checked against ``numerics.blind_set`` (exact 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from jaxtyping import Bool, Float
@@ -77,8 +78,7 @@ def blind_dimension(mask: Bool[Tensor, "queries keys"]) -> tuple[int, int]:
     centred = int((mask.sum(1) - 1).clamp(min=0).sum())
     if bool(mask.all()):
         return centred - (mask.shape[1] - 1), centred
-    visible = torch.linalg.matrix_rank(_stripe_products(mask), hermitian=True)
-    return centred - int(visible), centred
+    return centred - _stripe_inverse(mask)[1], centred
 
 
 def _row_weights(mask: Tensor) -> Tensor:
@@ -95,8 +95,21 @@ def _stripe_products(mask: Tensor) -> Tensor:
     return torch.diag(on_mask.square().sum(0)) - on_mask.T @ (on_mask / keys)
 
 
+def _stripe_inverse(mask: Tensor) -> tuple[Tensor, int]:
+    """Pseudo-inverse of the products and their rank; heads and layers usually share one mask, so it is kept."""
+    return _cached_inverse(mask.cpu().numpy().tobytes(), mask.shape[1])
+
+
+@lru_cache(maxsize=8)
+def _cached_inverse(mask_bytes: bytes, keys: int) -> tuple[Tensor, int]:
+    mask = torch.frombuffer(bytearray(mask_bytes), dtype=torch.bool).reshape(-1, keys)
+    products = _stripe_products(mask)
+    rank = int(torch.linalg.matrix_rank(products, hermitian=True))
+    return torch.linalg.pinv(products, hermitian=True), rank
+
+
 def _stripes(centred: Tensor, mask: Tensor) -> Tensor:
     """Least squares: the row-centred stripe pattern nearest to a row-centred matrix."""
     weights = _row_weights(mask).to(centred.dtype)
-    per_key = torch.linalg.pinv(_stripe_products(mask), hermitian=True).to(centred.dtype) @ (weights * centred).sum(0)
+    per_key = _stripe_inverse(mask)[0].to(centred) @ (weights * centred).sum(0)
     return centre_rows(weights * per_key.expand_as(centred), mask)

@@ -1,4 +1,4 @@
-"""Grade ``trained``: what training runs said, read from the verdicts that ``python -m training verdicts --write`` keeps.
+"""Grade ``trained``: what training runs said, as kept by ``python -m training verdicts --write``.
 
 A verdict counts only while the records that it rests on are unchanged (SHA-256).  It never changes a claim's verdict:
 a theorem about the first step is not refuted by a network that does something else later.
