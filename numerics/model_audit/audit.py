@@ -54,7 +54,7 @@ def audit_model(
     Returns:
         The report.  Padded positions (keys that no query may attend to, and the queries at the same positions) are
         left out of gradients and statistics.  With masks that differ between sequences the split refers to the pairs
-        that any sequence allows.
+        that any sequence allows.  Shares are of this batch's gradient: its sampling noise counts, more in small batches.
 
     Raises:
         InputError: no attention call was caught (listing what was met), a loss is not one finite, repeatable number,

@@ -1,0 +1,137 @@
+"""Checkpoints in safetensors: parameters alone, or the whole state of a run.  No pickle.
+
+The header names the configuration by hash; a file of another configuration, or a truncated one, is refused with a
+sentence.  Random numbers need no state of their own (``training.randomness``): the step counter is that state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from training.errors import CheckpointError
+from training.evaluation import Row
+from training.files import write_whole
+from training.model.groups import select
+from training.model.network import SequenceModel
+
+
+@dataclass
+class TrainingState:
+    """Everything that a run needs to go on: the position, the curves, moments and the last good parameters."""
+
+    step: int = 0
+    """Steps done."""
+    rows: list[Row] = field(default_factory=list)
+    """Evaluations so far."""
+    losses: list[float] = field(default_factory=list)
+    """Training loss of every step."""
+    good: dict[str, Tensor] = field(default_factory=dict)
+    """Parameters at the start of the last epoch that began with finite ones."""
+    wall_seconds: float = 0.0
+    """Wall time of all sessions."""
+    cpu_seconds: float = 0.0
+    """Processor time of all sessions."""
+    sessions: int = 1
+    """Times that the run was started or resumed."""
+
+
+def save_parameters(path: Path, parameters: Mapping[str, Tensor], run_hash: str) -> None:
+    """Write parameters alone."""
+    tensors = {name: value.detach().contiguous() for name, value in parameters.items()}
+    write_whole(path, save(tensors, {"configuration": run_hash}))
+
+
+def load_parameters(path: Path, run_hash: str | None = None) -> dict[str, Tensor]:
+    """Read parameters; ``run_hash`` is the configuration that they must belong to."""
+    return _read(path, run_hash)[0]
+
+
+def inherit_parameters(model: SequenceModel, parameters: Mapping[str, Tensor], selection: str) -> list[str]:
+    """Copy the selected groups from a checkpoint into a network; returns the names copied."""
+    own = dict(model.named_parameters())
+    chosen = select(own, selection)
+    if not chosen:
+        raise CheckpointError(f"an inherited selection must name parameters: {selection!r} names none in this network")
+    for name in chosen:
+        if name not in parameters or parameters[name].shape != own[name].shape:
+            found = tuple(parameters[name].shape) if name in parameters else "nothing"
+            raise CheckpointError(
+                f"an inherited parameter must fit: {name} has shape {tuple(own[name].shape)}, the checkpoint holds "
+                f"{found}; inherit from a run of the same network, or select fewer groups"
+            )
+        with torch.no_grad():
+            own[name].copy_(parameters[name])
+    return chosen
+
+
+def save_state(
+    path: Path, state: TrainingState, model: SequenceModel, optimiser: torch.optim.Optimizer, run_hash: str
+) -> None:
+    """Write the whole state in one file, so that its parts always belong together."""
+    tensors = {f"model.{name}": value.detach().contiguous() for name, value in model.named_parameters()}
+    tensors |= {f"good.{name}": value.contiguous() for name, value in state.good.items()}
+    for number, moments in optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+    tensors["losses"] = torch.tensor(state.losses, dtype=torch.float64)
+    header = {
+        "configuration": run_hash,
+        "step": str(state.step),
+        "rows": json.dumps(state.rows),
+        "wall_seconds": repr(state.wall_seconds),
+        "cpu_seconds": repr(state.cpu_seconds),
+        "sessions": str(state.sessions),
+    }
+    write_whole(path, save(tensors, header))
+
+
+def load_state(path: Path, model: SequenceModel, optimiser: torch.optim.Optimizer, run_hash: str) -> TrainingState:
+    """Put a saved state into a network and its optimiser; returns the position and curves."""
+    tensors, header = _read(path, run_hash)
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "good": {}, "optimiser": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        if rest:
+            parts[part][rest] = tensor
+    model.load_state_dict(parts["model"])
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in parts["optimiser"].items():
+        number, _, moment = name.partition(".")
+        moments.setdefault(int(number), {})[moment] = tensor
+    optimiser.load_state_dict({"state": moments, "param_groups": optimiser.state_dict()["param_groups"]})
+    return TrainingState(
+        step=int(header["step"]),
+        rows=json.loads(header["rows"]),
+        losses=tensors["losses"].tolist(),
+        good=parts["good"],
+        wall_seconds=float(header["wall_seconds"]),
+        cpu_seconds=float(header["cpu_seconds"]),
+        sessions=int(header["sessions"]) + 1,
+    )
+
+
+def _read(path: Path, run_hash: str | None) -> tuple[dict[str, Tensor], dict[str, str]]:
+    if not path.is_file():
+        raise CheckpointError(f"a checkpoint must exist: {path}; run its configuration again")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header: dict[str, str] = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(
+            f"a checkpoint must be a whole safetensors file: {path} ({error}); delete it and run again"
+        ) from None
+    found = header.get("configuration", "")
+    if run_hash is not None and found != run_hash:
+        raise CheckpointError(
+            f"a checkpoint must belong to its configuration: {path} was written for {found[:12] or 'none'}, "
+            f"wanted {run_hash[:12]}; delete it and run again"
+        )
+    return tensors, header

@@ -1,0 +1,1 @@
+"""Tasks, one module each: a frozen dataclass of choices with ``load() -> TaskData``."""

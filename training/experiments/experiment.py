@@ -1,0 +1,44 @@
+"""An experiment is a list of runs with labels, at three scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from training.stages import RunConfig
+
+Scale = Literal["smoke", "laptop", "paper"]
+SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class LabeledRun:
+    """A run and its place in the experiment's table."""
+
+    condition: str
+    """What distinguishes it: scratch, spt-finetune, …"""
+    learning_rate: float
+    """Rate of the last stage."""
+    seed: int
+    """Seed; runs of one seed share data, initial weights and batch order."""
+    config: RunConfig
+    """The run (its ancestors are run too)."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What ``python -m training run NAME`` carries out."""
+
+    name: str
+    """Name on the command line."""
+    title: str
+    """What it shows, in one line."""
+    place: str
+    """Figure or table of the paper."""
+    runs: Callable[[Scale], list[LabeledRun]]
+    """The runs at a scale."""
+    costs: dict[Scale, str]
+    """Wall time to expect on two cores."""
+    shown: tuple[str, ...] = ("peak_train_accuracy", "peak_test_accuracy", "final_test_accuracy")
+    """Summary values that the terminal shows."""
