@@ -149,7 +149,20 @@ def compare(first: Path, second: Path, /) -> int:
     return exit_code(changes)
 
 
-COMMANDS: dict[str, Callable[..., int]] = {"verify": verify, "compare": compare, "audit": audit}
+def audit_defaults() -> int:
+    """Audit models as libraries initialise them, and broken ones; prints a Markdown table (about 20 s)."""
+    from numerics.model_audit import defaults
+
+    _out.print(defaults.markdown(defaults.audit_defaults()), soft_wrap=True, markup=False, highlight=False)
+    return 0
+
+
+COMMANDS: dict[str, Callable[..., int]] = {
+    "verify": verify,
+    "compare": compare,
+    "audit": audit,
+    "audit-defaults": audit_defaults,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

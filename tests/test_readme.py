@@ -49,6 +49,11 @@ def test_the_slope_checks_of_the_readme_print_what_it_says(capsys):
     assert "left and right slopes differ" in said
 
 
+def test_the_model_audit_of_the_readme_prints_a_verdict(capsys):
+    exec(compile(_code("audit_model"), "README.md", "exec"), {})
+    assert "visible" in capsys.readouterr().out
+
+
 def _code(mentions: str) -> str:
     (found,) = [code for code in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if mentions in code]
     return found

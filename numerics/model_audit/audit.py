@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from numerics.errors import InputError
 from numerics.model_audit.gradients import Loss, LossGradients, loss_gradients
-from numerics.model_audit.prepare import audited_batch, audited_copy
+from numerics.model_audit.prepare import audited_copy
 from numerics.model_audit.report import GradientMaps, HeadAudit, ModelReport, PatternSlope
 from numerics.model_audit.split import blind_dimension, centre_rows, split_scores
 from numerics.model_audit.verdict import diagnose
@@ -54,7 +54,8 @@ def audit_model(
     Returns:
         The report.  Padded positions (keys that no query may attend to, and the queries at the same positions) are
         left out of gradients and statistics.  With masks that differ between sequences the split refers to the pairs
-        that any sequence allows.  Shares are of this batch's gradient: its sampling noise counts, more in small batches.
+        that any sequence allows.  Shares are of this batch's gradient and include its sampling noise: enlarge the batch
+        until they settle.
 
     Raises:
         InputError: no attention call was caught (listing what was met), a loss is not one finite, repeatable number,
@@ -85,14 +86,13 @@ def audit_model(
     maps: list[GradientMaps] = []
     notes: dict[str, None] = {}
     losses: dict[str, list[float]] = {"label": []}
-    ready = audited_batch(batch)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.enable_grad():
         for seed, build in builders:
             copied, changed = audited_copy(_built(build, seed))
-            label = loss_gradients(copied, ready, loss, "loss", DRAW_SEED)
+            label = loss_gradients(copied, batch, loss, "loss", DRAW_SEED)
             rebuilt = None
             if reconstruction is not None:
-                rebuilt = loss_gradients(copied, ready, reconstruction, "reconstruction", DRAW_SEED)
+                rebuilt = loss_gradients(copied, batch, reconstruction, "reconstruction", DRAW_SEED)
                 losses.setdefault("reconstruction", []).append(rebuilt.value)
             losses["label"].append(label.value)
             notes |= dict.fromkeys([*changed, *_notes(label)])

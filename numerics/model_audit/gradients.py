@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from numerics.errors import InputError
 from numerics.model_audit.attention import AttentionCall, AttentionSite
 from numerics.model_audit.intercept import check_caught, tapped, what_was_met
+from numerics.model_audit.prepare import audited_batch
 from numerics.model_audit.split import split_scores
 from numerics.tolerance import UNIT_ROUNDOFF
 
@@ -81,7 +82,7 @@ def loss_gradients(model: nn.Module, batch: Any, loss: Loss, what: str, seed: in
 
     Args:
         model: the copy, in float64.
-        batch: its batch, in float64.
+        batch: its batch; every evaluation gets a fresh copy, cast to float64.
         loss: differentiable; random draws from torch are repeated from ``seed``.
         what: "loss" or "reconstruction", for messages.
 
@@ -133,7 +134,7 @@ def rounding_count(model: nn.Module, calls: Sequence[AttentionCall]) -> int:
 def _evaluate(model: nn.Module, batch: Any, loss: Loss, what: str, seed: int) -> Tensor:
     torch.manual_seed(seed)
     try:
-        value = loss(model, batch)
+        value = loss(model, audited_batch(batch))
     except RuntimeError as error:
         if "dtype" not in str(error):
             raise

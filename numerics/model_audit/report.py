@@ -261,6 +261,8 @@ def interval(values: np.ndarray, share: bool = False) -> tuple[float, float | No
 
     >>> [round(v, 3) for v in interval(np.array([1.0, 2.0, 3.0]))]
     [2.0, -0.484, 4.484]
+    >>> interval(np.array([0.0, 1.0]), share=True)
+    (0.5, 0.0, 1.0)
     """
     mean = float(values.mean())
     if values.size < 2:

@@ -1,6 +1,7 @@
 """Every way to call attention gives the outputs that torch gives and is caught; the user's model stays as it was."""
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -249,6 +250,49 @@ def test_model_batch_and_random_state_stay_as_they_were():
         "1 parameter tensors of the model are frozen; the audit differentiates through them",
         "dropout was off: the copy is in evaluation mode",
     )
+
+
+def test_a_model_that_writes_into_its_input_does_not_reach_the_users_batch():
+    batch = {"x": tokens(), "ids": torch.arange(3)}
+
+    def loss(model, b):
+        b["ids"] += 1
+        return mean_label(model, b["x"].mul_(2.0))
+
+    assert audit(OneHead(), batch, loss).heads[0].label.norm > 0
+    assert torch.equal(batch["x"], tokens())
+    assert batch["ids"].tolist() == [0, 1, 2]
+
+
+class Switchable(OneHead):
+    """The interface of Hugging Face models: attention by hand until told otherwise."""
+
+    def __init__(self, knows):
+        super().__init__()
+        self.config = SimpleNamespace(_attn_implementation="eager")
+        self.knows = knows
+
+    def set_attn_implementation(self, name):
+        if name not in self.knows:
+            raise ValueError(f"no {name}")
+        self.config._attn_implementation = name
+
+    def forward(self, x):
+        if self.config._attn_implementation == "sdpa":
+            return super().forward(x)
+        return torch.softmax(self.query(x) @ self.key(x).mT / 2, -1) @ x
+
+
+def test_hugging_faces_own_switch_is_used_on_the_copy():
+    model = Switchable({"sdpa"})
+    report = audit(model, tokens(), mean_label)
+    assert report.notes[-1] == "Switchable was switched from 'eager' to 'sdpa' attention on the copy"
+    assert model.config._attn_implementation == "eager"
+
+
+def test_a_model_without_that_implementation_is_refused():
+    with pytest.raises(InputError, match="met softmax in the model itself"):
+        audit(Switchable(set()), tokens(), mean_label)
 
 
 def test_half_precision_does_not_change_the_numbers_beyond_its_own_rounding():

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+import torch.nn.functional as F
 from PIL import Image
 from torch import nn
 
@@ -95,6 +96,22 @@ def test_slopes_along_the_pattern_are_those_of_a_biased_model():
     beta = 4 * (2 * LENGTH**2 + 7) / (3 * (3 * LENGTH**2 + 8))
     assert found.visible == pytest.approx(1 - beta)
     assert found.reconstruction is None
+
+
+def test_what_is_visible_of_a_pattern_depends_on_the_layers_mask():
+    """ALiBi at L = 8: blind energy .90 under the full mask, .03 under the causal one (G3)."""
+
+    class Masked(OneHead):
+        def __init__(self, causal):
+            super().__init__()
+            self.causal = causal
+
+        def forward(self, x):
+            return F.scaled_dot_product_attention(self.query(x), self.key(x), x, is_causal=self.causal)
+
+    for causal, blind in ((False, 0.90), (True, 0.03)):
+        report = audit(Masked(causal), tokens(length=8), mean_label, pattern=score_pattern("alibi", 8))
+        assert report.heads[0].pattern.visible == pytest.approx(1 - blind, abs=0.005)
 
 
 def test_a_factory_is_seeded_and_a_model_is_not_rebuilt():

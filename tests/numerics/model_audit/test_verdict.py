@@ -131,6 +131,14 @@ def test_zero_queries_and_keys_have_no_gradient_path_but_zero_queries_alone_have
     assert report.heads[0].label.query_norm == report.heads[0].label.key_norm == 0
 
 
+def test_zero_keys_alone_have_a_gradient_path_through_the_keys():
+    model = OneHead(uniform=False)
+    nn.init.zeros_(model.key.weight)
+    report = audit(model, tokens(), mean_label)
+    assert report.verdict is Verdict.LABEL_BLIND
+    assert report.heads[0].label.query_norm == 0 < report.heads[0].label.key_norm
+
+
 def test_a_learned_position_bias_is_a_path_of_its_own():
     class Biased(OneHead):
         def __init__(self, learns):
