@@ -85,7 +85,8 @@ def _slopes(axes: Axes, results: dict[str, Any]) -> None:
     axes.axvline(0, color=_FAINT, linewidth=0.6)
     axes.set_yticks(range(len(names)), [_SLOPES[name] for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("-", "−"))
     axes.margins(x=0.08)
     axes.set_title(f"Slope of L_SPT along the pattern (ratio {results['options']['mask_ratio']:g})")
     axes.set_xlabel("negative: reconstruction writes it; bars: 95 %")
@@ -104,7 +105,7 @@ def _profiles(axes: Axes, results: dict[str, Any], names: tuple[str, str]) -> No
         held, (label, colour) = results["profiles"][name], _CURVES[name]
         distance, value = np.array(held["distance"]), np.array(held["value"])
         scale = float(np.abs(value).max()) or 1.0
-        label = label if name == "pattern" else f"{label} (× {1 / scale:.2g})"
+        label = label if name == "pattern" else f"{label} (× {1 / scale:.3g})"
         axes.plot(distance, value / scale, color=colour, label=label, linewidth=1.1)
         if held.get("low") is not None:
             low, high = np.array(held["low"]) / scale, np.array(held["high"]) / scale

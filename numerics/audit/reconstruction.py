@@ -17,6 +17,7 @@ from numerics.tolerance import UNIT_ROUNDOFF
 
 #: Masking ratios that are always shown, beside the one that is trained.
 RATIOS = (0.15, 0.5, 0.75)
+CONSTANT = "the pattern is constant within the mask"
 
 
 def tokens_are_alike(of: PerSequence) -> bool:
@@ -24,26 +25,33 @@ def tokens_are_alike(of: PerSequence) -> bool:
     return bool((of.variance <= ROUNDING**2 * of.energy).all())
 
 
-def reconstruction_numbers(of: PerSequence, mask_ratio: float, reason: str) -> dict[str, Estimate]:
+def why_slopes_vanish(scores: Scores, alike: bool) -> str:
+    """Why unmasked slopes and order slopes are exactly 0, or empty."""
+    if scores.energy == 0:
+        return CONSTANT
+    return "all tokens of a sequence are alike" if alike else ""
+
+
+def reconstruction_numbers(of: PerSequence, mask_ratio: float, reason: str, reason_beside: str) -> dict[str, Estimate]:
     """Loss and slopes with intervals, and the noise of each slope.
 
     Args:
         of: what was measured.
         mask_ratio: the one that is trained.
-        reason: why every slope vanishes exactly, or empty.
+        reason: why slopes under the chosen mask vanish, or empty.
+        reason_beside: the same for the diagonal mask.
     """
+    # A masked position attends to others even where all tokens are alike, so that its slope is not 0 then.
     slopes = {
-        "spt_slope": of.slopes.unmasked,
-        "spt_slope_diagonal": of.diagonal,
-        "spt_slope_masked": of.slopes.masked(mask_ratio),
-        "order_slope": of.slopes.ordered(mask_ratio),
+        "spt_slope": (of.slopes.unmasked, reason),
+        "spt_slope_diagonal": (of.diagonal, reason_beside),
+        "spt_slope_masked": (of.slopes.masked(mask_ratio), reason if reason == CONSTANT else ""),
+        "order_slope": (of.slopes.ordered(mask_ratio), reason),
     }
     found = {"spt_loss_at_uniform_attention": of_mean(of.zero_loss)}
-    for name, values in slopes.items():
-        # A masked position attends to others even where all tokens are alike, so that its slope is not 0 then.
-        vanishes = reason and (name != "spt_slope_masked" or "pattern" in reason)
-        found[name] = Estimate(0.0, 0.0, 0.0, "exact", reason) if vanishes else of_mean(values)
-        found[f"{name}_signal_to_noise"] = undefined(reason) if vanishes else _signal_to_noise(values)
+    for name, (values, why) in slopes.items():
+        found[name] = Estimate(0.0, 0.0, 0.0, "exact", why) if why else of_mean(values)
+        found[f"{name}_signal_to_noise"] = undefined(why) if why else _signal_to_noise(values)
     return found
 
 

@@ -82,7 +82,8 @@ def _best_ratio(ratios: Sequence[dict[str, Any]]) -> str:
     noise = {r["mask_ratio"]: r["order_slope_signal_to_noise"]["value"] for r in ratios}
     slopes = {r["mask_ratio"]: r["order_slope"]["value"] for r in ratios}
     told = ", ".join(
-        f"{slopes[ratio]:.2g} at {ratio:g}" + (f" (signal to noise {abs(value):.2g} a sequence)" if value is not None else "")
+        f"{slopes[ratio]:.2g} at {ratio:g}"
+        + ("" if value is None else f" (signal to noise {abs(value):.2g} a sequence)")
         for ratio, value in noise.items()
     )
     return f"order slope {told}"

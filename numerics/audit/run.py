@@ -21,6 +21,7 @@ from numerics.audit.reconstruction import (
     reconstruction_numbers,
     slope_by_autograd,
     tokens_are_alike,
+    why_slopes_vanish,
 )
 from numerics.audit.remedies import would_change
 from numerics.audit.sequences import Sequences
@@ -30,8 +31,8 @@ from numerics.inputs import SymbolData, TokenData
 from numerics.patterns import pooling_weights, score_pattern, scores_by_distance
 from numerics.structured.scores import named_scores
 
-#: Largest token entry, and its inverse the smallest of the largest: energies of second moments are of fourth order.
-LARGEST = 1e60
+#: Largest token entry, and its inverse the smallest of the largest: cosines of second moments are of eighth order.
+LARGEST = 1e30
 #: A constant tail of at least this share of a sequence looks like padding.
 PADDING = 0.05
 #: All distances are kept for sequences up to this length, else so many.
@@ -78,14 +79,13 @@ def audit(
     measured = measure(sequences, scores, beside, pooling, encoding, progress)
     of = measured.of_sequences
     alike = tokens_are_alike(of)
-    reason = "all tokens of a sequence are alike" if alike else ""
-    reason = "the pattern is constant within the mask" if scores.energy == 0 else reason
+    reason, reason_beside = (why_slopes_vanish(held, alike) for held in (scores, beside))
     poolings = other_poolings(scores, options.pooling)
     strength = order_strength(scores, of, options.mask_ratio)
     curves, agreement = _directions(measured, options, encoding)
     numbers = {
         **label_numbers(scores, pooling, of),
-        **reconstruction_numbers(of, options.mask_ratio, reason),
+        **reconstruction_numbers(of, options.mask_ratio, reason, reason_beside),
         "spt_slope_autograd": slope_by_autograd(sequences, options.pattern, options.mask, of, reason),
         **({} if strength is None else {"order_strength": strength}),
         "off_diagonal_energy": off_diagonal_energy(sequences),
@@ -119,7 +119,7 @@ def audit(
         "verdict": {
             "outcome": str(outcome(findings)),
             "sentence": sentence(findings),
-            "would_change": would_change(findings, poolings, ratios, options.pattern),
+            "would_change": list(would_change(findings, poolings, ratios, options.pattern)),
         },
         "notes": _notes(sequences),
         "rule": RULE,
@@ -132,7 +132,7 @@ def _check(data: TokenData | SymbolData, options: AuditOptions) -> None:
         size = float(np.abs(data.tokens).max())
         if not 1 / LARGEST <= size <= LARGEST:
             raise InputError(
-                f"tokens must be of moderate size, for products of four to stay finite: the largest is {size:.3g}, "
+                f"tokens must be of moderate size, for products of eight to stay finite: the largest is {size:.3g}, "
                 f"allowed {1 / LARGEST:g} to {LARGEST:g}; divide them by {size:.3g}"
             )
     if not 0 < options.mask_ratio < 1:

@@ -132,7 +132,8 @@ def sentence(findings: Findings) -> str:
             "self-pretraining pushes away from this pattern."
         )
     if found is Outcome.NOTHING_TO_LEARN:
-        why = "the pattern holds self scores alone" if findings.strength is None else f"it is blind too{strength}"
+        why = f"what it sees is negligible{strength}" if findings.order.sign else f"it is blind too{strength}"
+        why = "the pattern holds self scores alone" if findings.strength is None else why
         return (
             f"{labels}, and reconstruction has nothing to learn about it at {ratio}, {why}: "
             "self-pretraining would not help."

@@ -163,21 +163,39 @@ def test_a_constant_pattern_has_no_blind_energy_and_says_why(patterns):
     assert numbers["blind_energy_fraction"]["value"] is None
     assert "constant" in numbers["blind_energy_fraction"]["note"]
     assert numbers["spt_slope"]["value"] == numbers["spt_slope_masked"]["value"] == 0.0
+    inside = verdict(data(WALK), pattern="window:2", mask="band:2")["numbers"]
+    assert inside["spt_slope"]["value"] == 0.0
+    assert inside["spt_slope_diagonal"] == verdict(data(WALK), pattern="window:2")["numbers"]["spt_slope_diagonal"]
+    assert inside["spt_slope_diagonal"]["value"] != 0
 
 
-def test_at_the_end_of_the_blind_range_the_pooled_vector_has_moved_by_a_tenth_of_its_spread(patterns):
+@pytest.mark.parametrize("blind", [True, False])
+def test_at_the_end_of_the_blind_range_the_pooled_vector_has_moved_by_a_tenth_of_its_spread(blind, patterns):
     """Measured with softmax itself; most of each mean is removed, so that the range is short."""
-    tokens = WALK - 0.98 * WALK.mean(axis=1, keepdims=True)
-    alpha = verdict(data(tokens), pattern="gaussian:3", mask="diagonal")["numbers"]["blind_range"]["value"]
-    pattern = score_pattern("gaussian:3", LENGTH)
+    tokens = WALK - (0.9998 if blind else 0.98) * WALK.mean(axis=1, keepdims=True)
+    pattern = np.random.default_rng(6).standard_normal((LENGTH, LENGTH))
+    pattern -= blind * pattern.mean(axis=0)
+    np.save(patterns / "random.npy", pattern)
+    alpha = verdict(data(tokens), patterns, pattern="random.npy")["numbers"]["blind_range"]["value"]
 
     def pooled(step):
-        weights = np.exp(step * pattern) * (1 - np.eye(LENGTH))
+        weights = np.exp(step * pattern)
         return ((weights / weights.sum(1, keepdims=True)).mean(axis=0) @ tokens)[:, 0]
 
     spread = pooled(0.0).std()
     moved = np.sqrt(np.mean((pooled(alpha) - pooled(0.0)) ** 2))
-    assert 0.6 * SHIFT * spread < moved < 1.05 * SHIFT * spread
+    # Second order is all there is along a blind pattern; otherwise two terms add up at most.
+    assert (0.95 if blind else 0.6) * SHIFT * spread < moved < 1.05 * SHIFT * spread
+
+
+def test_tokens_that_are_the_pattern_have_the_largest_strength(patterns):
+    block = np.where(np.arange(LENGTH) < LENGTH // 2, 1.0, -1.0)
+    np.save(patterns / "blocks.npy", np.outer(block, block))
+    tokens = RNG.standard_normal((64, 1)) * block
+    found = verdict(data(tokens[:, :, None]), patterns, pattern="blocks.npy")["numbers"]["order_strength"]
+    # Rows without their own key do not balance, by one part in L.
+    assert abs(found["value"] - 1) < 2 / LENGTH
+    assert verdict(data(-tokens[:, :, None]), patterns, pattern="far.npy")["numbers"]["order_strength"]["value"] < -0.5
 
 
 def test_the_blind_range_says_when_there_is_none():
@@ -187,8 +205,8 @@ def test_the_blind_range_says_when_there_is_none():
 
 
 def test_symbols_and_their_one_hot_embedding_get_the_same_numbers():
-    ids = np.random.default_rng(4).integers(0, 5, (30, LENGTH))
-    left, right = verdict(symbols(ids))["numbers"], verdict(data(np.eye(5)[ids]))["numbers"]
+    ids = np.random.default_rng(4).integers(0, 30, (30, LENGTH))
+    left, right = verdict(symbols(ids))["numbers"], verdict(data(np.eye(30)[ids]))["numbers"]
     assert left.keys() == right.keys()
     for name in left:
         assert left[name]["value"] == pytest.approx(right[name]["value"], rel=1e-9, abs=1e-12), name
