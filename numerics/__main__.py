@@ -177,6 +177,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         _err.print(f"error: {error}", style="red", highlight=False, soft_wrap=True)
         return 2
+    except OSError as error:
+        reason = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        message = f"error: a file could not be read or written: {reason}; choose another path or free space"
+        _err.print(message, style="red", highlight=False, soft_wrap=True)
+        return 2
     except KeyboardInterrupt:
         _err.print("interrupted; nothing was written")
         return 130

@@ -96,3 +96,9 @@ def test_the_readme_names_every_claim_and_every_verify_option():
 
     assert all(f"| {claim.id} |" in README for claim in claims())
     assert {"verify", "compare", "audit"} <= set(COMMANDS)
+
+
+def test_a_report_that_cannot_be_written_gets_one_sentence(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert numerics_door(["verify", "--claim", "Q2", "--json", str(tmp_path / "file" / "x.json"), "--jobs", "1"]) == 2
+    assert "could not be read or written" in " ".join(capsys.readouterr().err.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from theory import composition as layers
 from theory import masking, query_key, softmax
 from theory.claim import Claim
 from theory.claims import (
@@ -55,4 +56,4 @@ def find_claim(identifier: str) -> Claim:
 
 def lemmas() -> tuple[Lemma, ...]:
     """Lemmas that derivations cite, each with its own derivation."""
-    return tuple(make() for module in (softmax, masking, query_key, global_blindness) for make in module.LEMMAS)
+    return tuple(make() for module in (softmax, layers, masking, query_key, global_blindness) for make in module.LEMMAS)

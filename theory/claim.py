@@ -19,7 +19,7 @@ from theory.objectives import attention, pooled, reconstruction, supervised
 from theory.objects import key_count, mask, pooled_key_weight, pooling
 from theory.printing import latex, text, tidy
 from theory.query_key import QUERY_KEY_PATH
-from theory.sums import POSITIONS, Index, Rule, Tensor, delta, index, length
+from theory.sums import POSITIONS, Index, Rule, Tensor, delta, index, length, residue
 
 
 class MaskKind(StrEnum):
@@ -164,6 +164,16 @@ class Constraint:
     free: tuple[Index, ...]
     rewriting: Rule | None = None
 
+    def __post_init__(self) -> None:
+        if self.rewriting is None:
+            return
+        stated = sp.Add(self.rewriting.left, -self.rewriting.right)
+        if not residue(self.expression, stated).is_zero:
+            raise ValueError(
+                f"{self.name}: the rule says {text(stated)} = 0, the constraint {text(self.expression)} = 0; "
+                "write both as the same equation"
+            )
+
     @property
     def rule(self) -> Rule:
         """The hypothesis as a rewriting rule; without one of its own, its expression must be one monomial."""
@@ -224,6 +234,7 @@ class Part:
         chain = copy(self.derive(self))
         chain.steps = list(chain.steps)  # lemmas are shared between claims; a statement's own line is not theirs
         self._require_origin(chain)
+        self._require_conditions(chain)
         if chain.expression != tidy(self.statement):
             chain.rewrite(self.statement, note="statement")
         return chain
@@ -241,6 +252,19 @@ class Part:
                 f"{taken[0]} and {taken[1]} times",
                 first,
             )
+
+    def _require_conditions(self, chain: Derivation) -> None:
+        """A lemma that holds in one setting or under hypotheses may be cited only where the part grants them."""
+        for lemma in chain.conditional:
+            wider = lemma.setting in (self.setting, Setting())
+            if not wider or not {*lemma.hypotheses} <= {*self.hypotheses}:
+                needed = ", ".join([f"mask {lemma.setting.mask}", f"pooling {lemma.setting.pooling}"]
+                                   + [h.name for h in lemma.hypotheses])  # fmt: skip
+                raise DerivationError(
+                    f"the derivation of {self.text} cites the lemma {lemma.id}, which needs {needed}; state it of such "
+                    "patterns, masks and poolings, or derive it without the lemma",
+                    chain.expression,
+                )
 
 
 def _origin(part: Part) -> tuple[sp.Expr | None, tuple[int, int]]:

@@ -111,14 +111,16 @@ class TwoLayerPath(Path):
         """Slope of the second layer's outputs: the first layer's mean token moves, and so does the second's mean."""
         chain = Derivation(self.second(_i, _c).unfold()).differentiate().at_zero()
         chain.cite(softmax_value(), softmax_slope(), output_value(), output_slope())
-        return Lemma("two-layer-slope", "Slope of two layers", self.second(_i, _c, at=0, order=1), chain)
+        left = self.second(_i, _c, at=0, order=1)
+        return Lemma("two-layer-slope", "Slope of two layers", left, chain, tuple(chain.cited))
 
     @cached_property
     def pooled_slope(self) -> Lemma:
         """h'_c(0)."""
         chain = Derivation(self.pooled(_c).unfold()).differentiate().at_zero().cite(self.second_slope)
         chain.rewrite(self._general(tokens[_k, _c], _k))
-        return Lemma("two-layer-pooled-slope", "Slope of the pooled vector", self.pooled(_c, at=0, order=1), chain)
+        left, title = self.pooled(_c, at=0, order=1), "Slope of the pooled vector behind two layers"
+        return Lemma("two-layer-pooled-slope", title, left, chain, ("two-layer-slope",))
 
     @property
     def general_slope(self) -> sp.Expr:
@@ -141,4 +143,5 @@ class TwoLayerPath(Path):
 
 
 TWO_LAYERS = TwoLayerPath("2")
+LEMMAS = (lambda: TWO_LAYERS.second_slope, lambda: TWO_LAYERS.pooled_slope)
 PATHS |= {path.mark: path for path in (READOUT, RESIDUAL_READOUT, TWO_LAYERS)}

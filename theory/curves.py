@@ -12,6 +12,7 @@ from typing import Any
 import sympy as sp
 
 from theory.sums import Entry, Index, Range, Tensor
+from theory.sums.symbols import base
 
 #: The path parameter: scores are alpha times the score pattern; alpha = 0 is uniform attention.
 alpha = sp.Symbol("α", real=True)
@@ -100,7 +101,7 @@ class CurveEntry(sp.Expr):
     def _latex(self, printer: Any) -> str:
         indices = " ".join(printer.doprint(i) for i in self.indices)
         primes = "'" * self.order
-        return f"{self.curve.tex}{primes}_{{{indices}}}({printer.doprint(self.at)})"
+        return f"{base(self.curve.tex)}{primes}_{{{indices}}}({printer.doprint(self.at)})"
 
     def _sympystr(self, printer: Any) -> str:
         indices = ",".join(printer.doprint(i) for i in self.indices)

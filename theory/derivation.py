@@ -87,6 +87,8 @@ class Derivation:
     note: str = "definition"
     steps: list[Step] = field(default_factory=list)
     cited: list[str] = field(default_factory=list)
+    #: Cited lemmas that hold in a setting or under hypotheses of their own; a statement must grant those.
+    conditional: list[Lemma] = field(default_factory=list)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -105,10 +107,12 @@ class Derivation:
 
     def differentiate(self) -> Derivation:
         """Differentiate in alpha, by SymPy."""
+        self._require_visible_alpha()
         return self._append(Move.DIFFERENTIATE, sp.diff(self.expression, alpha))
 
     def at_zero(self) -> Derivation:
         """Set alpha to 0 (uniform attention)."""
+        self._require_visible_alpha()
         return self._append(Move.AT_ZERO, self.expression.subs(alpha, 0))
 
     def cite(self, *lemmas: Lemma) -> Derivation:
@@ -120,6 +124,7 @@ class Derivation:
                 raise DerivationError(f"lemma {lemma.id} does not occur in {text(expression)}", expression)
             expression = replaced
             self.cited.append(lemma.id)
+            self.conditional += [lemma] if lemma.setting is not None else lemma.derivation.conditional
         return self._append(Move.LEMMA, expression, tuple(lemma.id for lemma in lemmas))
 
     def rewrite(self, expression: sp.Expr, *rules: Rule, note: str = "") -> Derivation:
@@ -150,8 +155,19 @@ class Derivation:
             )
         return self._append(Move.COEFFICIENT, expression, _fired(rules, used), note)
 
+    def _require_visible_alpha(self) -> None:
+        """SymPy takes a tensor for a constant; one that is defined through alpha must be unfolded first."""
+        for node in sp.preorder_traversal(self.expression):
+            if isinstance(node, Entry) and _depends_on_alpha(node.tensor):
+                raise DerivationError(
+                    f"{node.tensor.name} depends on α through its definition; unfold it before the line "
+                    f"{text(self.expression)} is differentiated or taken at α = 0",
+                    self.expression,
+                )
+
     def _require_linear(self, rules: Sequence[Rule]) -> None:
-        opaque = [node for node in sp.preorder_traversal(self.expression) if hasattr(node, "as_entry")]
+        nodes = sp.preorder_traversal(self.expression)
+        opaque = [node for node in nodes if hasattr(node, "as_entry") or isinstance(node, sp.exp)]
         line = normal_form(self.expression, rules)
         for monomial in line.terms:
             power = sum(f.exponent for f in monomial.factors if f.tensor == pattern)
@@ -178,6 +194,14 @@ def _depends_on_pattern(tensor: Tensor) -> bool:
         return bool(tensor == pattern)
     definition = tensor.definition(*tensor.formal_indices())
     return any(isinstance(n, Entry) and _depends_on_pattern(n.tensor) for n in sp.preorder_traversal(definition))
+
+
+@cache
+def _depends_on_alpha(tensor: Tensor) -> bool:
+    if tensor.definition is None:
+        return False
+    nodes = list(sp.preorder_traversal(tensor.definition(*tensor.formal_indices())))
+    return alpha in nodes or any(isinstance(n, Entry) and _depends_on_alpha(n.tensor) for n in nodes)
 
 
 def _replace(expression: sp.Expr, lemma: Lemma) -> sp.Expr:

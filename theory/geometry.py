@@ -99,8 +99,13 @@ class OffsetTable:
             Rule("one offset for two positions", s[_i, _j, _k] * s[_i, _j, _l], delta(_k, _l) * s[_i, _j, _k]),
             Rule("one offset for two positions", total(s[_i, _j, _k], _k), sp.S.One),
             Rule("one key at an offset", total(s[_i, _j, _k], _j), sp.S.One),
-            Rule("one query at an offset", total(s[_i, _j, _k], _i), sp.S.One),
+            self.query_rule,
         )
+
+    @property
+    def query_rule(self) -> Rule:
+        """Every key meets every offset once."""
+        return Rule("one query at an offset", total(self.table[_i, _j, _k], _i), sp.S.One)
 
     @property
     def mask_rule(self) -> Rule:
@@ -119,7 +124,7 @@ class OffsetTable:
         )
 
 
-#: S_ijk = 1 where j - i = k mod L.
+#: S_ijk = 1 where j - i = k - 1 mod L.
 RING = OffsetTable("ring", Tensor("S", (POSITIONS, POSITIONS, POSITIONS), idempotent=True))
 #: The same on a torus of a × b positions, L = ab as square as L allows.
 TORUS = OffsetTable("torus", Tensor("S²", (POSITIONS, POSITIONS, POSITIONS), tex="S^{(2)}", idempotent=True))

@@ -33,7 +33,7 @@ from theory.sums import (
 _i, _j, _k = (index(n, POSITIONS) for n in "ijk")
 _c = index("c", FEATURES)
 
-#: Kept bits: r_j = 0 where token j is masked; independent of everything else.
+#: Kept bits: r_j = 0 where token j is masked; independent of each other and of the tokens.
 kept = Tensor("r", (POSITIONS,), random=True, idempotent=True)
 _keep = 1 - mask_ratio
 
@@ -52,7 +52,7 @@ def _moment(*indices: Index) -> Rule:
         3: lambda: q**3 + (q**2 - q**3) * _pairs(*indices)
         + (q - 3 * q**2 + 2 * q**3) * delta(indices[0], indices[1]) * delta(indices[1], indices[2]),
     }[len(indices)]()  # fmt: skip
-    return Rule("moments of the kept bits", left, right, independent=True)
+    return Rule("moments of the kept bits", left, right, independent_of=(tokens,))
 
 
 #: Largest products first: a smaller moment must not be taken of a part of a product.

@@ -81,7 +81,7 @@ class _Latex(_Ordered, LatexPrinter):
     _print_Index = _print_Symbol
 
 
-_GREEK = {"α": r"\alpha", "κ": r"\kappa"}
+_GREEK = {"α": r"\alpha", "κ": r"\kappa", "ρ": r"\rho"}
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -27,6 +27,10 @@ from training.experiments.record import (
     keep_experiment,
     write_experiment,
 )
+from training.predictions.catalogue import predictions
+from training.predictions.prediction import Records, judge
+from training.predictions.printing import show
+from training.predictions.verdicts import as_json, write_verdicts
 from training.records import PARTIAL, RunRecord, keep_record, read_record
 from training.stages import RunConfig
 from training.sweep import all_runs, cost, pending_runs, sweep
@@ -37,6 +41,7 @@ Examples:
   python -m training list                          experiments, scales, costs, and what is in runs/
   python -m training run toy-fig4 --scale smoke    runs an experiment; a run that exists is not run again
   python -m training keep toy-fig4-paper           copies small records to paper_figures/records/
+  python -m training verdicts                      judges every prediction whose records are kept
 """
 
 #: A pipe has no width of its own; tables are made for 100 columns.
@@ -77,6 +82,7 @@ def run(
     records = _with_progress(configs, pending, runs, jobs, backend, checkpoint_seconds)
     record = write_experiment(chosen, scale, labeled, records, runs)
     _show(chosen, record)
+    _out().print(f"record: {record.folder}", soft_wrap=True)
     return 0
 
 
@@ -112,11 +118,16 @@ def _with_progress(
 
 
 def _show(experiment: Experiment, record: ExperimentRecord) -> None:
+    if not record.content["runs"]:
+        _out().print("nothing was trained: the record holds measured data alone")
+        return
     table = Table("condition", "rate", *(name.replace("_", " ") for name in experiment.shown), box=box.SIMPLE_HEAD)
     rows = condition_table(record, experiment.shown).to_dicts()
     for row in rows:
         values = [
             f"{row[f'{name} mean']:.3f} ({row[f'{name} least']:.2f}–{row[f'{name} greatest']:.2f})"
+            if row[f"{name} mean"] is not None
+            else "–"
             for name in experiment.shown
         ]
         table.add_row(row["condition"], f"{row['learning_rate']:g}", *values)
@@ -128,7 +139,6 @@ def _show(experiment: Experiment, record: ExperimentRecord) -> None:
             if row[name]:
                 text = f"warning: {row['condition']} at {row['learning_rate']:g}: {row[name]} of {seeds} {sentence}"
                 _out().print(Text(text, "yellow"))
-    _out().print(f"record: {record.folder}", soft_wrap=True)
 
 
 def list_all(runs: Path = Path("runs")) -> int:
@@ -178,6 +188,29 @@ def keep(names: Names = (), runs: Path = Path("runs"), to: Path = KEPT) -> int:
     return 0
 
 
+def verdicts(write: bool = False, records: Path = KEPT, scale: Scale = "paper", json: bool = False) -> int:
+    """Judge the predictions by the kept records.  Example: python -m training verdicts
+
+    A prediction whose records are missing reads "not run", with the command that makes them; exit code 0 all the same.
+
+    Args:
+        write: also write verdicts.json beside the records; the verifier's grade "trained" reads it.
+        records: folder of kept experiments (runs/experiments holds those that are not kept).
+        scale: scale of the records.
+        json: print the JSON alone.
+    """
+    known = Records(records, scale)
+    judgements = judge(predictions(), known)
+    path = write_verdicts(judgements, known) if write else None
+    if json:
+        print(as_json(judgements, known), end="")
+        return 0
+    show(_out(), judgements, known)
+    if path is not None:
+        _out().print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
 class _Console(Console):
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -191,7 +224,7 @@ def _err() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-COMMANDS: dict[str, Callable[..., int]] = {"run": run, "list": list_all, "keep": keep}
+COMMANDS: dict[str, Callable[..., int]] = {"run": run, "list": list_all, "keep": keep, "verdicts": verdicts}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

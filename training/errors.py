@@ -9,3 +9,7 @@ class CheckpointError(InputError):
 
 class StorageError(InputError):
     """A file that could not be written; nothing half-written is left."""
+
+
+class MissingRecord(InputError):
+    """A record, or a measurement in one, that is not there; running an experiment makes it."""

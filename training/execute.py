@@ -36,7 +36,16 @@ from training.files import move_folder, storage_error
 from training.loop import Hooks, make_optimiser, total_steps, train, training_set
 from training.model.initialisation import initialised_model
 from training.model.network import SequenceModel
-from training.records import PARTIAL, SCHEMA_VERSION, RunRecord, epoch_file, find_record, read_record, write_files
+from training.records import (
+    PARTIAL,
+    SCHEMA_VERSION,
+    RunRecord,
+    epoch_file,
+    find_record,
+    read_record,
+    step_file,
+    write_files,
+)
 from training.stages import Pretrain, RunConfig
 
 
@@ -82,19 +91,20 @@ def _compute(config: RunConfig, parent: RunRecord | None, partial: Path, runs: P
             save_state(file, state, model, optimiser, config.hash)
             saved = time.monotonic()
 
-    def keep(epoch: int) -> None:
-        save_parameters(partial / epoch_file(epoch), dict(model.named_parameters()), config.hash)
+    def keep(name: str) -> None:
+        save_parameters(partial / name, dict(model.named_parameters()), config.hash)
 
-    diverged = train(config, data, model, optimiser, state, Hooks(after_step, keep))
+    hooks = Hooks(after_step, lambda epoch: keep(epoch_file(epoch)), lambda step: keep(step_file(step)))
+    diverged = train(config, data, model, optimiser, state, hooks)
     content = _content(config, parent, data, state, diverged)
     finished = partial / "finished"
     shutil.rmtree(finished, ignore_errors=True)
     write_files(finished, content, state.rows, state.losses)
     save_parameters(finished / "model.safetensors", dict(model.named_parameters()), config.hash)
     try:
-        for epoch in config.stage.keep_epochs:
-            if (partial / epoch_file(epoch)).is_file():
-                (partial / epoch_file(epoch)).rename(finished / epoch_file(epoch))
+        for name in [*map(epoch_file, config.stage.keep_epochs), *map(step_file, config.stage.keep_steps)]:
+            if (partial / name).is_file():
+                (partial / name).rename(finished / name)
     except OSError as error:
         raise storage_error(finished, error) from error
     move_folder(finished, runs / config.id)

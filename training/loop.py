@@ -35,6 +35,8 @@ class Hooks:
     """After every step (checkpoints, progress)."""
     keep: Callable[[int], None] = lambda epoch: None
     """At the epochs whose parameters are to be kept."""
+    keep_step: Callable[[int], None] = lambda step: None
+    """After the steps whose parameters are to be kept."""
 
 
 def supervised_loss(
@@ -122,6 +124,8 @@ def train(
                 clock()
                 return state.step
             clock()
+            if state.step in stage.keep_steps:
+                hooks.keep_step(state.step)
             if state.step < (epoch + 1) * steps:
                 hooks.after_step(state)
         if (epoch + 1) % stage.evaluate_every == 0 or epoch + 1 == stage.epochs:

@@ -5,6 +5,7 @@
     runs/<id>/steps.csv              step and training loss of every step
     runs/<id>/model.safetensors      final parameters (the last good ones where the run diverged)
     runs/<id>/epoch-NNNN.safetensors parameters at the epochs that the stage keeps
+    runs/<id>/step-NNNNNN.safetensors parameters after the steps that the stage keeps
     runs/.partial/<id>/              a run in progress: state.safetensors, and the lock of whoever computes it
 
 ``epochs.csv`` and ``steps.csv`` hold no times, so two runs of one configuration can be compared byte for byte.
@@ -78,11 +79,12 @@ class RunRecord:
         """The training loss of every step."""
         return polars.read_csv(self.folder / "steps.csv", infer_schema_length=None)
 
-    def model(self, epoch: int | None = None) -> SequenceModel:
-        """The network with its final parameters, or those of a kept epoch."""
+    def model(self, epoch: int | None = None, step: int | None = None) -> SequenceModel:
+        """The network with its final parameters, or those of a kept epoch or step."""
         config = self.config
         network = initialised_model(config.model, replace(config.initial, written="none"), config.seed)
         name = "model.safetensors" if epoch is None else epoch_file(epoch)
+        name = name if step is None else step_file(step)
         network.load_state_dict(load_parameters(self.folder / name, self.content["hash"]))
         return network
 
@@ -90,6 +92,11 @@ class RunRecord:
 def epoch_file(epoch: int) -> str:
     """File name of the parameters of a kept epoch."""
     return f"epoch-{epoch:04d}.safetensors"
+
+
+def step_file(step: int) -> str:
+    """File name of the parameters after a kept step."""
+    return f"step-{step:06d}.safetensors"
 
 
 def read_record(folder: Path) -> RunRecord:

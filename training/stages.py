@@ -58,6 +58,8 @@ class _Stage:
     """Epochs between evaluations; the last epoch is always evaluated."""
     keep_epochs: tuple[int, ...] = ()
     """Epochs (0: before training) whose parameters are kept as epoch-NNNN.safetensors."""
+    keep_steps: tuple[int, ...] = ()
+    """Numbers of steps done (from 1) after which parameters are kept as step-NNNNNN.safetensors, for probes."""
 
     def __post_init__(self) -> None:
         """Refuse stages that do nothing."""
@@ -66,6 +68,8 @@ class _Stage:
         check_selection(self.frozen)
         if any(not 0 <= epoch <= self.epochs for epoch in self.keep_epochs):
             raise InputError(f"kept epochs must lie in 0..{self.epochs}: {self.keep_epochs}; drop the others")
+        if any(step < 1 for step in self.keep_steps):
+            raise InputError(f"kept steps count from 1: {self.keep_steps}; use keep_epochs=(0,) for the start")
 
 
 @configuration

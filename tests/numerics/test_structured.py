@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from numerics.structured.slopes import sequence_slopes, zero_loss
 from numerics.structured.toeplitz import Toeplitz, lag_spectrum, lag_sums
 from theory import objects
 from theory.claims.first_order import GENERAL_RECONSTRUCTION
+from theory.masking import MASKED_SLOPE
 from theory.sums import POSITIONS, index
 
 MASKS = ["full", "diagonal", "causal", "band:1", "band:3"]
@@ -148,17 +150,18 @@ def test_exchangeable_tokens_have_no_order_slope(case, energy, product):
     close(sequence_slopes(scores, rows, np.array([0])).ordered(0.5), 0)
 
 
-@given(cases())
-def test_slopes_equal_the_statement_of_theory(case):
+@given(cases(), st.sampled_from([Fraction(3, 20), Fraction(1, 2), Fraction(3, 4)]))
+def test_slopes_equal_the_statements_of_theory(case, ratio):
     scores, pattern, mask, tokens = case
     arrays_ = {
         objects.pattern: (("i", "j"), pattern),
         objects.mask: (("i", "j"), mask.astype(np.float64)),
         objects.tokens: ((SAMPLE, "i", "c"), tokens),
     }
-    environment = Environment(Floats(), len(mask), tokens.shape[2], arrays_, np.array([0.5, 0.5]))
-    claimed = environment.evaluate(GENERAL_RECONSTRUCTION)
-    close(sequence_slopes(scores, *as_rows(tokens)).unmasked.mean(), claimed)
+    environment = Environment(Floats(), len(mask), tokens.shape[2], arrays_, np.array([0.5, 0.5]), mask_ratio=ratio)
+    found = sequence_slopes(scores, *as_rows(tokens))
+    close(found.unmasked.mean(), environment.evaluate(GENERAL_RECONSTRUCTION))
+    close(found.masked(float(ratio)).mean(), environment.evaluate(MASKED_SLOPE))
 
 
 @given(cases(), st.sampled_from(["mean", "cls:1", "last"]))

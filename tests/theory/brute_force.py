@@ -1,6 +1,7 @@
 """Evaluate expressions of the calculus by plain loops over Python fractions, at concrete L and d.
 
-Independent of the normal form and of ``numerics``: a sum is a loop, an expectation a weighted mean over samples.
+Independent of the normal form and of ``numerics``: a sum is a loop, an expectation a weighted mean over samples.  The
+exponential is any positive function of its exponent: nothing may rest on more than that.
 """
 
 import itertools
@@ -11,24 +12,36 @@ from functools import cache
 import sympy as sp
 
 from theory.claim import MaskKind, PoolingKind, cls_position
-from theory.curves import CurveEntry
-from theory.sums import FEATURES, Entry, Expectation, Index, length, width
+from theory.composition import READOUT, RESIDUAL_READOUT, bend
+from theory.curves import CurveEntry, alpha
+from theory.geometry import RING, TORUS, distance, distance_table, position
+from theory.masking import kept
+from theory.objects import loss_gradient, mask, pooling, tokens
+from theory.sums import FEATURES, POSITIONS, Entry, Expectation, Index, length, mask_ratio, total, width
 from theory.sums.symbols import is_delta
+
+#: The strength at which a line in α is evaluated, and the masking ratio.
+STRENGTH, RATIO = Fraction(2, 3), Fraction(2, 7)
 
 
 class Model:
-    """Concrete sizes, sample weights and entries; an entry is a function of its indices and, if random, the sample."""
+    """Concrete sizes, sample weights and entries; an entry is a function of its indices and, if random, the sample.
+
+    Entries are found by tensor or by name.
+    """
 
     def __init__(self, token_count, token_width, weights, entries):
         self.token_count, self.token_width = token_count, token_width
         self.weights, self.entries = weights, entries
-        self.cache = {}
+        self.cache, self.cls = {}, 0
 
     def size(self, range_):
         return self.token_width if range_ == FEATURES else self.token_count
 
-    def with_entries(self, **changes):
-        return Model(self.token_count, self.token_width, self.weights, {**self.entries, **changes})
+    def with_entries(self, changes=None, /, **named):
+        made = Model(self.token_count, self.token_width, self.weights, {**self.entries, **(changes or {}), **named})
+        made.cls = self.cls
+        return made
 
 
 def value(expression, model, names=None, sample=None):
@@ -55,6 +68,10 @@ def value(expression, model, names=None, sample=None):
     if isinstance(expression, Expectation):
         body = expression.args[0]
         return sum((w * value(body, model, names, s) for s, w in enumerate(model.weights)), Fraction(0))
+    if isinstance(expression, sp.exp):
+        return _exponential(value(expression.args[0], model, names, sample))
+    if expression in (alpha, mask_ratio):
+        return STRENGTH if expression == alpha else RATIO
     if expression == length:
         return Fraction(model.token_count)
     if expression == width:
@@ -68,14 +85,51 @@ def _entry(expression, model, names, sample):
     place = tuple(names[i] for i in expression.indices)
     if is_delta(tensor):
         return Fraction(int(place[0] == place[1]))
-    if tensor.name in model.entries:
-        assert sample is not None or not tensor.random, f"{tensor.name} outside an expectation"
-        return model.entries[tensor.name](place, sample)
-    key = (tensor, place)
+    for key in (tensor, tensor.name):
+        if key in model.entries:
+            assert sample is not None or not tensor.random, f"{tensor.name} outside an expectation"
+            return model.entries[key](place, sample)
+    if tensor in TABLES:
+        return Fraction(TABLES[tensor](place, model.token_count))
+    if tensor.definition is None:
+        return _any_number(tensor, place)
+    key = (tensor, place, sample if tensor.random else None)
     if key not in model.cache:
         formal = tensor.formal_indices()
-        model.cache[key] = value(tensor.definition(*formal), model, dict(zip(formal, place, strict=True)))
+        names = dict(zip(formal, place, strict=True))
+        model.cache[key] = value(tensor.definition(*formal), model, names, sample if tensor.random else None)
     return model.cache[key]
+
+
+def _any_number(tensor, place):
+    """An entry of a deterministic matrix of a statement (M, P, weights, multipliers, …): fixed, and nothing else."""
+    assert not tensor.random, f"no law is given for {tensor.name}"
+    place = tuple(sorted(place)) if tensor.symmetric else place
+    rng = random.Random(f"{tensor.name} {[r.name for r in tensor.ranges]} {place}")
+    return Fraction(rng.choice((-1, 1)) * rng.randint(1, 7), rng.randint(1, 3))
+
+
+def _exponential(exponent):
+    """Some positive number that depends on the exponent alone; not multiplicative, and not 1 at 0."""
+    rng = random.Random(f"exp {exponent}")
+    return Fraction(rng.randint(1, 9), rng.randint(1, 5))
+
+
+def _torus_offset(i, j, size):
+    rows = max(a for a in range(1, size + 1) if size % a == 0 and a * a <= size)
+    columns = size // rows
+    down, right = j // columns - i // columns, j % columns - i % columns
+    return down % rows * columns + right % columns
+
+
+#: Arrays that the length alone fixes, at 0-based places.
+TABLES = {
+    position: lambda place, size: place[0] + 1,
+    distance: lambda place, size: abs(place[0] - place[1]),
+    distance_table: lambda place, size: int(abs(place[0] - place[1]) == place[2]),
+    RING.table: lambda place, size: int((place[1] - place[0]) % size == place[2]),
+    TORUS.table: lambda place, size: int(_torus_offset(place[0], place[1], size) == place[2]),
+}
 
 
 def _opaque(expression, place, sample):
@@ -135,15 +189,38 @@ def setting_model(setting, hypotheses, seed, token_count=4, token_width=2):
     model = Model(token_count, token_width, random_weights(samples, rng), entries)
     model = model.with_entries(**{"Δ": _pattern(hypotheses, model, rng)})
     model.cls = cls
-    return model
+    readouts = {path.token_gradient: _readout_gradient(path, model) for path in (READOUT, RESIDUAL_READOUT)}
+    return model.with_entries(readouts)
+
+
+def _readout_gradient(path, model):
+    """Gradient in the tokens z_i that a loss of Σ ω_i (z_i + b z_i²) has at uniform attention, for any loss slope."""
+    i, j, c = Index("i", POSITIONS), Index("j", POSITIONS), Index("c", FEATURES)
+    keys = total(mask[i, j], j)
+    z = total(mask[i, j] * tokens[j, c], j) / keys + (tokens[i, c] if path.residual else 0)
+    gradient = pooling[i] * loss_gradient[c] * (1 + 2 * bend[c] * z)
+    return lambda place, sample: value(gradient, model, {i: place[0], c: place[1]}, sample)
+
+
+def with_kept_bits(model):
+    """Every choice of kept tokens beside every sample, with its exact probability: 2^L times as many samples."""
+    choices = list(itertools.product((0, 1), repeat=model.token_count))
+    odds = [(1 - RATIO) ** sum(bits) * RATIO ** (len(bits) - sum(bits)) for bits in choices]
+    weights = [w * p for w in model.weights for p in odds]
+
+    def of_sample(entry):
+        return lambda place, sample=None: entry(place, None if sample is None else sample // len(choices))
+
+    made = Model(model.token_count, model.token_width, weights, {k: of_sample(e) for k, e in model.entries.items()})
+    made.cls = model.cls
+    return made.with_entries({kept: lambda place, sample: Fraction(choices[sample % len(choices)][place[0]])})
 
 
 def witnessed(model, witness):
-    """The model with tokens or loss gradient replaced by a witness law."""
-    laws = {tensor.name: _law(tensor, law, model) for tensor, law in witness.items()}
-    made = model.with_entries(**laws) if laws else model
-    made.cls = model.cls
-    return made
+    """The model with tensors replaced by witness laws, in their order."""
+    for tensor, law in witness.items():
+        model = model.with_entries({tensor: _law(tensor, law, model)})
+    return model
 
 
 def fixed_names(model):
@@ -156,9 +233,14 @@ def _law(tensor, law, model):
 
 
 def _mask(kind, size, rng):
+    ring = kind is MaskKind.RING
+    offsets = {rng.randrange(size), *(k for k in range(size) if rng.random() < 0.5)} if ring else set()
+
     def entry(i, j):
         if kind is MaskKind.FULL:
             return 1
+        if ring:
+            return int((j - i) % size in offsets)
         if kind is MaskKind.DIAGONAL:
             return int(i != j)
         return int(i == j or rng.random() < 0.5)

@@ -4,7 +4,7 @@ import sympy as sp
 
 from theory.curves import CurveEntry
 from theory.objects import centred, mask, pattern, second_moment
-from theory.sums import POSITIONS, Entry, Index, Tensor, length
+from theory.sums import POSITIONS, Entry, Index, Tensor, length, mask_ratio
 
 #: Tensors that are easily mistaken for one another.
 _CONFUSED = {centred: (pattern,), pattern: (centred,), mask: (second_moment,)}
@@ -42,6 +42,8 @@ def _here(expression, scope):
     if expression == length:
         yield "L for L − 1", length - 1
         yield "L for L + 1", length + 1
+    if expression == mask_ratio:
+        yield "1 − ρ for ρ", 1 - mask_ratio
     if isinstance(expression, Entry):
         yield from _entry_mutants(expression, scope)
     if isinstance(expression, sp.Add):

@@ -174,7 +174,7 @@ def test_only_a_deterministic_monomial_is_inverted(wrong):
         normal_form(wrong)
 
 
-@pytest.mark.parametrize("wrong", [sp.exp(length), sp.Symbol("y"), sp.sqrt(length), i, sp.sin(VECTOR[i])])
+@pytest.mark.parametrize("wrong", [sp.Symbol("y"), sp.sqrt(length), i, sp.sin(VECTOR[i])])
 def test_what_the_calculus_does_not_cover_is_refused(wrong):
     with pytest.raises(ValueError, match="rational function"):
         normal_form(wrong)

@@ -185,7 +185,7 @@ def test_letters_do_not_run_out():
 
 _COMMANDS = {
     "frac", "sum", "left", "right", "mathbb", "bar", "Delta", "alpha", "kappa", "gamma", "omega", "ell", "partial",
-    "delta", "mu", "sqrt",
+    "delta", "mu", "sqrt", "rho", "tilde", "hat", "Sigma", "Lambda", "varphi", "psi", "cdot", "top",
 }  # fmt: skip
 
 

@@ -113,7 +113,7 @@ G3 = Claim(
         ),
         _equation(
             "periodic patterns", _column, sp.S.Zero,
-            (definition_rule(centred), RING.constraint.rule, *RING.table_rules),
+            (definition_rule(centred), RING.query_rule),
             free=(_j,), hypotheses=(RING.constraint,),
         ),
         _equation("identity", BLIND_ENERGY, ENERGY, witness=_identity),

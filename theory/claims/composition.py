@@ -14,7 +14,9 @@ SETTING = Setting(MaskKind.FULL, PoolingKind.MEAN)
 
 
 def _derive_readout(part: Part) -> Derivation:
-    return READOUT.slope().rewrite(part.statement, same_gradient, *part.rules)
+    # Outputs coincide under the full mask alone, and mean pooling treats them alike.
+    same = (same_gradient,) if part.setting == SETTING else ()
+    return READOUT.slope().rewrite(part.statement, *same, *part.rules)
 
 
 def _derive_residual(part: Part) -> Derivation:
@@ -53,7 +55,7 @@ CLAIM = Claim(
         "every token where all tokens are equal. Numbers are computed with the loss of the mean of z + b z².",
         "Derivative and expectation may be exchanged (automatic on a finite sample space).",
     ),
-    depends_on=("G1", "output-slope"),
+    depends_on=("G1", "output-slope", "two-layer-pooled-slope"),
     not_needed=("A norm after pooling is part of the loss; no step uses the form of the loss.",),
     not_shown=(
         "Max pooling, which sits on a tie at uniform attention and has one-sided slopes.",

@@ -73,8 +73,8 @@ def _derive_zero_labels(part: Part) -> Derivation:
 
 
 def _derive_same_tokens(part: Part) -> Derivation:
-    rules = (*part.rules, definition_rule(second_moment), count_keys, row_sums_vanish)
-    return reconstruction_slope().rewrite(part.statement, *rules, note="C is constant, and rows of Δ̄ sum to zero")
+    rules = (*part.rules, definition_rule(second_moment), count_keys)
+    return reconstruction_slope().rewrite(part.statement, *rules, note="C is constant, and so is its mean over keys")
 
 
 _SAME_TOKENS = {tokens: lambda j, c: unit_feature[c]}

@@ -60,12 +60,14 @@ def along(gradient: Callable[[Index, Index], sp.Expr]) -> sp.Expr:
 
 def label_gradient(query: Index, key: Index) -> sp.Expr:
     """E[x̄ (Σ̂ g)']."""
-    return Expectation(mean_token[query] * total(token_covariance[key, _f] * loss_gradient[_f], _f))
+    f = another(FEATURES, query, key)
+    return Expectation(mean_token[query] * total(token_covariance[key, f] * loss_gradient[f], f))
 
 
 def reconstruction_gradient(query: Index, key: Index) -> sp.Expr:
     """-E[Σ̂²]."""
-    return -Expectation(total(token_covariance[query, _f] * token_covariance[_f, key], _f))
+    f = another(FEATURES, query, key)
+    return -Expectation(total(token_covariance[query, f] * token_covariance[f, key], f))
 
 
 def _derive_labels(part: Part) -> Derivation:
@@ -124,7 +126,8 @@ _mean_covariance = Tensor(
 
 
 def _square_of_mean(query: Index, key: Index) -> sp.Expr:
-    return -total(_mean_covariance[query, _f] * _mean_covariance[_f, key], _f)
+    f = another(FEATURES, query, key)
+    return -total(_mean_covariance[query, f] * _mean_covariance[f, key], f)
 
 
 Q2 = Claim(

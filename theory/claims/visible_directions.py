@@ -115,7 +115,7 @@ def _gradient(statement: sp.Expr, setting: Setting = MEAN) -> Part:
 
 
 def _derive_periodic(part: Part) -> Derivation:
-    return supervised_slope().rewrite(part.statement, *part.rules, *_SUMS, *RING.table_rules)
+    return supervised_slope().rewrite(part.statement, *part.rules, *_SUMS, RING.query_rule)
 
 
 def _along_ring(statement: sp.Expr) -> Part:

@@ -23,15 +23,15 @@ _MOST_REWRITES = 2_000
 class Rule:
     """``left = right`` for all values of the free indices, read from left to right.
 
-    ``left`` must be one monomial.  ``name`` is what a derivation prints beside the step.  ``independent`` marks a
-    moment of tensors that are independent of every other random tensor: its expectation factors out of a product, as
-    long as the product holds no further factor of those tensors.
+    ``left`` must be one monomial.  ``name`` is what a derivation prints beside the step.  ``independent_of`` lists the
+    random tensors of which those of a moment are independent: its expectation factors out of a product, as long as
+    all other random factors are among them (no further factor of the moment, and nothing made of it).
     """
 
     name: str
     left: sp.Expr
     right: sp.Expr
-    independent: bool = False
+    independent_of: tuple[Tensor, ...] = ()
 
     def __post_init__(self) -> None:
         form = normal_form(self.left)
@@ -50,8 +50,7 @@ class Rule:
         for names, rest in _matches(list(pattern.factors), list(monomial.factors), {}):
             if not _bound_indices_fit(pattern, monomial, names, rest):
                 continue
-            own = {f.tensor for f in pattern.factors}
-            if pattern.expected and any(f.tensor in own if self.independent else f.tensor.random for f in rest):
+            if pattern.expected and any(f.tensor.random and f.tensor not in self.independent_of for f in rest):
                 continue
             summed = [i for i in monomial.bound if i not in {names[b] for b in pattern.bound}]
             return self._assemble(coefficient, monomial, names, rest, summed)
@@ -62,7 +61,7 @@ class Rule:
     ) -> NormalForm:
         pattern: Monomial = self._pattern  # type: ignore[attr-defined]
         replacement: NormalForm = self._replacement  # type: ignore[attr-defined]
-        still_expected = monomial.expected and (self.independent or not pattern.expected)
+        still_expected = monomial.expected and (bool(self.independent_of) or not pattern.expected)
         # A free index of the right side alone must not be caught by the term's own sums.
         own = {i: fresh(i) for i in summed}
         rest, summed = [f.renamed(own) for f in rest], list(own.values())

@@ -67,6 +67,11 @@ def fresh(like: Index) -> Index:
     return Index(f"{like.name.split('~')[0]}~{next(_fresh_numbers)}", like.range)
 
 
+def base(tex: str) -> str:
+    """LaTeX that takes a subscript or a prime; a name that has one of its own is put into braces."""
+    return f"{{{tex}}}" if "_" in tex or "^" in tex else tex
+
+
 class Tensor(sp.Symbol):
     """A named array over index ranges, used as ``tensor[i, j]``.
 
@@ -152,10 +157,12 @@ class Entry(sp.Expr):
         return self.tensor.definition(*self.indices)
 
     def _latex(self, printer: Any) -> str:
-        return f"{self.tensor.tex}_{{{' '.join(printer.doprint(i) for i in self.indices)}}}"
+        indices = " ".join(printer.doprint(i) for i in self.indices)
+        return f"{base(self.tensor.tex)}_{{{indices}}}" if indices else str(self.tensor.tex)
 
     def _sympystr(self, printer: Any) -> str:
-        return f"{self.tensor.name}[{','.join(printer.doprint(i) for i in self.indices)}]"
+        indices = ",".join(printer.doprint(i) for i in self.indices)
+        return f"{self.tensor.name}[{indices}]" if indices else str(self.tensor.name)
 
 
 _position_delta = Tensor("δ", (POSITIONS, POSITIONS), tex=r"\delta", symmetric=True, idempotent=True)

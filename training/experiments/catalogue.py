@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from numerics.errors import InputError
 from training.experiments.experiment import Experiment
+from training.experiments.toy_conditions import TOY_CONDITIONS, TOY_CONDITIONS_FRESH
 from training.experiments.toy_fig4 import TOY_FIG4
+from training.experiments.toy_fig5 import TOY_FIG5
+from training.experiments.toy_fig6 import TOY_FIG6
+from training.experiments.toy_fig10 import TOY_FIG10
+from training.experiments.toy_fig13 import TOY_FIG13
+from training.experiments.toy_parts import TOY_PARTS
+from training.experiments.toy_probes import TOY_PROBES
 
 
 def experiments() -> tuple[Experiment, ...]:
-    """Every experiment, in the paper's order."""
-    return (TOY_FIG4,)
+    """Every experiment, in the paper's order; then what the theory and the reproduction need beyond it."""
+    figures = (TOY_FIG4, TOY_FIG5, TOY_FIG6, TOY_FIG10, TOY_FIG13)
+    return (*figures, TOY_PARTS, TOY_PROBES, TOY_CONDITIONS, TOY_CONDITIONS_FRESH)
 
 
 def find_experiment(name: str) -> Experiment:

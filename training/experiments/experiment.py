@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from training.records import RunRecord
 from training.stages import RunConfig
 
 Scale = Literal["smoke", "laptop", "paper"]
@@ -26,6 +27,10 @@ class LabeledRun:
     """The run (its ancestors are run too)."""
 
 
+#: From a scale, the experiment's runs and their records to files by name.
+Tables = Callable[[Scale, Sequence[LabeledRun], Sequence[RunRecord]], Mapping[str, bytes]]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """What ``python -m training run NAME`` carries out."""
@@ -42,3 +47,7 @@ class Experiment:
     """Wall time to expect on two cores."""
     shown: tuple[str, ...] = ("peak_train_accuracy", "peak_test_accuracy", "final_test_accuracy")
     """Summary values that the terminal shows."""
+    tables: Tables | None = None
+    """Measures the finished runs (networks included) and names further files of the record, with their content."""
+    keeps_curves: bool = True
+    """Whether the record holds the curves of all runs (epochs.csv)."""

@@ -3,19 +3,24 @@
     runs/experiments/<name>-<scale>/experiment.json   name, scale, environment, columns, hash of every run's run.json
     runs/experiments/<name>-<scale>/runs.csv          one row a run: labels, id, state, warnings, summary values
     runs/experiments/<name>-<scale>/epochs.csv        the curves of all runs, with the labels in front
+    runs/experiments/<name>-<scale>/...               tables and arrays that the experiment measures on its networks
 
-Figures and verdicts read these three files alone.
+Figures and verdicts read these files alone.  Numbers in the CSV files carry six significant digits, so that a record
+stays small; run.json of each run has them all.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars
 
 from numerics.errors import InputError
@@ -27,7 +32,7 @@ from training.records import RunRecord, finite
 
 SCHEMA_VERSION = 1
 FOLDER = "experiments"
-FILES = ("experiment.json", "runs.csv", "epochs.csv")
+INDEX = "experiment.json"
 #: Kept records live beside the figures; this room only writes files there, it does not import that one.
 KEPT = Path(__file__).resolve().parents[2] / "paper_figures" / "records"
 
@@ -47,49 +52,104 @@ class ExperimentRecord:
 
     def epochs(self) -> polars.DataFrame:
         """Curves of all runs: condition, learning_rate, seed, epoch, step, losses and accuracies."""
-        return polars.read_csv(self.folder / "epochs.csv", infer_schema_length=None)
+        return self.table("epochs.csv")
+
+    def table(self, name: str) -> polars.DataFrame:
+        """Another table of the record."""
+        return polars.read_csv(self._file(name), infer_schema_length=None)
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """The arrays of an .npz file of the record."""
+        with np.load(self._file(name), allow_pickle=False) as file:
+            return {key: file[key] for key in file.files}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all files, the index first."""
+        return (INDEX, *self.content["files"])
+
+    def _file(self, name: str) -> Path:
+        if name not in self.content["files"]:
+            raise InputError(f"a record has the files that its index names: {self.folder} has no {name}; run it again")
+        return self.folder / name
 
 
 def write_experiment(
     experiment: Experiment, scale: Scale, labeled: list[LabeledRun], records: list[RunRecord], runs: Path
 ) -> ExperimentRecord:
-    """Put the records of an experiment's runs side by side."""
+    """Put the records of an experiment's runs side by side, and add what it measures on them."""
     folder = runs / FOLDER / f"{experiment.name}-{scale}"
-    rows, curves = [], []
-    for run, record in zip(labeled, records, strict=True):
-        labels = {"condition": run.condition, "learning_rate": run.learning_rate, "seed": run.seed}
-        warnings = " ".join(warning["name"] for warning in record.content["warnings"])
-        rows.append(labels | {"id": record.id, "state": record.state, "warnings": warnings} | record.summary)
-        front = [polars.lit(value).alias(name) for name, value in labels.items()]
-        curves.append(record.epochs().select(*front, polars.all()))
-    table = polars.DataFrame(rows, infer_schema_length=None)
+    files = _run_tables(labeled, records, experiment.keeps_curves) if labeled else {}
+    if experiment.tables is not None:
+        files |= experiment.tables(scale, labeled, records)
     content = {
         "schema_version": SCHEMA_VERSION,
         "name": experiment.name,
         "title": experiment.title,
         "place": experiment.place,
         "scale": scale,
+        "command": f"python -m training run {experiment.name} --scale {scale}",
         "runs": {
             record.id: hashlib.sha256((record.folder / "run.json").read_bytes()).hexdigest() for record in records
         },
-        "example_config": as_plain(labeled[-1].config),
-        "sources": sources(labeled[-1].config),
+        "example_config": as_plain(labeled[-1].config) if labeled else None,
+        "sources": sources(labeled[-1].config) if labeled else {},
         "cpu_seconds": round(sum(record.content["cost"]["cpu_seconds"] for record in records), 1),
         "environment": environment(),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
-    epochs = polars.concat(curves, how="diagonal_relaxed")
-    files = {"runs.csv": table.write_csv(), "epochs.csv": epochs.write_csv()}
-    content["files"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
-    for name, text in files.items():
-        write_whole(folder / name, text)
-    write_whole(folder / "experiment.json", json.dumps(finite(content), indent=1, ensure_ascii=False) + "\n")
+    for name, data in files.items():
+        write_whole(folder / name, data)
+    write_whole(folder / INDEX, json.dumps(finite(content), indent=1, ensure_ascii=False) + "\n")
     return ExperimentRecord(folder, content)
+
+
+def _run_tables(labeled: list[LabeledRun], records: list[RunRecord], with_curves: bool) -> dict[str, bytes]:
+    files = {"runs.csv": csv_bytes(runs_table(labeled, records))}
+    if with_curves:
+        curves = []
+        for run, record in zip(labeled, records, strict=True):
+            front = [polars.lit(value).alias(name) for name, value in _labels(run).items()]
+            curves.append(record.epochs().select(*front, polars.all()))
+        files["epochs.csv"] = csv_bytes(polars.concat(curves, how="diagonal_relaxed"))
+    return files
+
+
+def runs_table(labeled: Sequence[LabeledRun], records: Sequence[RunRecord]) -> polars.DataFrame:
+    """One row a run: labels, id, state, warnings, summary values."""
+    rows = []
+    for run, record in zip(labeled, records, strict=True):
+        warnings = " ".join(warning["name"] for warning in record.content["warnings"])
+        front = _labels(run) | {"id": record.id, "state": record.state, "warnings": warnings}
+        rows.append(front | record.summary)
+    return polars.DataFrame(rows, infer_schema_length=None)
+
+
+def _labels(run: LabeledRun) -> dict[str, Any]:
+    return {"condition": run.condition, "learning_rate": run.learning_rate, "seed": run.seed}
+
+
+def csv_bytes(table: polars.DataFrame) -> bytes:
+    """A table with six significant digits.
+
+    >>> csv_bytes(polars.DataFrame({"seed": [1], "loss": [0.123456789]}))
+    b'seed,loss\\n1,0.123457\\n'
+    """
+    floats = [name for name, kind in table.schema.items() if kind.is_float()]
+    return table.with_columns(polars.col(name).round_sig_figs(6) for name in floats).write_csv().encode()
+
+
+def npz_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Arrays as a compressed .npz file."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
 
 
 def read_experiment(folder: Path) -> ExperimentRecord:
     """The experiment in a folder (of ``runs/experiments`` or ``paper_figures/records``), its files' hashes checked."""
     try:
-        content = json.loads((folder / "experiment.json").read_text(encoding="utf-8"))
+        content = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
             f"an experiment is a folder with experiment.json: {folder} ({error}); run it with python -m training run"
@@ -103,11 +163,11 @@ def read_experiment(folder: Path) -> ExperimentRecord:
 
 def keep_experiment(folder: Path, target: Path = KEPT) -> Path:
     """Copy an experiment's files into ``target/<name>-<scale>``, whole or not at all."""
-    read_experiment(folder)
+    record = read_experiment(folder)
     kept, building = target / folder.name, target / f".{folder.name}.building"
     shutil.rmtree(building, ignore_errors=True)
     try:
-        for name in FILES:
+        for name in record.files:
             write_whole(building / name, (folder / name).read_bytes())
         shutil.rmtree(kept, ignore_errors=True)
         building.rename(kept)
@@ -119,6 +179,11 @@ def keep_experiment(folder: Path, target: Path = KEPT) -> Path:
 
 def condition_table(record: ExperimentRecord, shown: tuple[str, ...]) -> polars.DataFrame:
     """Mean, least and greatest of each shown value over seeds, by condition and rate."""
+    runs = record.runs()
+    runs = runs.with_columns(
+        (polars.col(name) if name in runs.columns else polars.lit(None)).cast(polars.Float64, strict=False).alias(name)
+        for name in shown
+    )
     parts = [
         item
         for name in shown
@@ -131,8 +196,7 @@ def condition_table(record: ExperimentRecord, shown: tuple[str, ...]) -> polars.
     stuck = polars.col("warnings").fill_null("").str.contains("stuck").sum().alias("stuck")
     diverged = (polars.col("state") == "diverged").sum().alias("diverged")
     return (
-        record.runs()
-        .group_by("condition", "learning_rate", maintain_order=True)
+        runs.group_by("condition", "learning_rate", maintain_order=True)
         .agg(*parts, polars.len().alias("seeds"), stuck, diverged)
         .sort("condition", "learning_rate")
     )

@@ -13,7 +13,7 @@ from training.data.trajectory import TrajectoryTask
 from training.experiments.experiment import Experiment, LabeledRun, Scale
 from training.model.config import ModelConfig
 from training.model.initialisation import InitialWeights
-from training.stages import Optimiser, Pretrain, RunConfig, Supervised, finetune
+from training.stages import Optimiser, Pretrain, RunConfig, Supervised, batches_per_epoch, finetune
 
 _TRIAL = "ours: the setting of the design trial (toy.md); the paper does not state it"
 
@@ -52,8 +52,13 @@ PRESETS: dict[Scale, ToyFig4] = {
 }
 
 
-def pretraining(choices: ToyFig4, seed: int) -> RunConfig:
-    """The self-pretraining of one seed."""
+#: Steps of self-pretraining after which the parameters are kept for probes.
+KEPT_STEPS = (1, 3, 10, 30, 60, 120, 240, 600, 1200, 2400)
+
+
+def pretraining(choices: ToyFig4, seed: int, *, keep: bool = True) -> RunConfig:
+    """The self-pretraining of one seed; ``keep`` its parameters at some steps for probes."""
+    last = choices.spt_epochs * batches_per_epoch(choices.unlabeled, choices.batch)
     return RunConfig(
         task=TrajectoryTask(seed=seed, unlabeled=choices.unlabeled),
         model=ModelConfig(),
@@ -63,6 +68,7 @@ def pretraining(choices: ToyFig4, seed: int) -> RunConfig:
             epochs=choices.spt_epochs,
             batch=choices.batch,
             mask_ratio=choices.mask_ratio,
+            keep_steps=tuple(step for step in KEPT_STEPS if step < last) if keep else (),
         ),
         seed=seed,
     )
