@@ -15,7 +15,7 @@ from numerics.verify.records import REQUIRED_GRADES
 from tests.bench.stopwatch import side_by_side
 from tests.bench.table import Row
 
-BUDGET = 90.0
+BUDGET = 120.0
 ROOT = Path(__file__).resolve().parents[2]
 
 
