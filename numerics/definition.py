@@ -52,7 +52,7 @@ def masked_reconstruction_loss(
     tokens: Shaped[Any, "N L d"],
     kept: Shaped[Any, "N L"],
     sample_weights: Shaped[Any, " N"],
-    count: Shaped[Any, "..."],
+    count: Any,
 ) -> Any:
     """Error at the masked positions, from inputs without them, over ``2 count`` (a number, or one a sample)."""
     errors = tokens - outputs(attention, tokens * kept[:, :, None])

@@ -58,6 +58,7 @@ def refute(variant: FalseVariant, tries: int = 400) -> Refutation:
     found = find_counterexample(
         variant.part,
         least_length=variant.least_length,
+        least_width=variant.least_width,
         tries=tries,
         quadratic=variant.quadratic_loss,
         second_sample=variant.second_sample,

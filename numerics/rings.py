@@ -70,7 +70,7 @@ class Absolute(Floats):
         return abs(float(value))
 
     def array(self, values: Any) -> np.ndarray:
-        return np.abs(np.asarray(values, dtype=np.float64))
+        return np.asarray(np.abs(np.asarray(values, dtype=np.float64)))
 
 
 class Rationals(Floats):

@@ -73,6 +73,7 @@ def find_counterexample(
     part: Part,
     *,
     least_length: int = 2,
+    least_width: int = 1,
     most_length: int = 5,
     most_width: int = 2,
     tries: int = 400,
@@ -84,7 +85,7 @@ def find_counterexample(
     ``tries`` bounds the instances for each length, width and height.
     """
     for count, width, height in itertools.product(
-        range(least_length, most_length + 1), range(1, most_width + 1), (1, 2)
+        range(least_length, most_length + 1), range(least_width, most_width + 1), (1, 2)
     ):
         for instance in itertools.islice(_instances(part, count, width, height, quadratic, second_sample), tries):
             true, claimed = exact_sides(part, instance)

@@ -20,7 +20,10 @@ from rich.text import Text
 
 from numerics.errors import InputError
 from paper_figures.catalogue import figures, find_figure
-from paper_figures.figure import PaperFigure, rendered, write_together
+from paper_figures.figure import Drawing, PaperFigure, rendered, write_together
+from paper_figures.kept import KeptRecords
+from training.experiments.experiment import Scale
+from training.experiments.record import KEPT
 
 _DESCRIPTION = """Figures of the paper, drawn from what is on disk. Nothing is trained here.
 
@@ -28,6 +31,7 @@ Examples:
   python -m paper_figures list                  what can be drawn, from what, and what is missing
   python -m paper_figures make fig14            draws Figure 14 into figures/
   python -m paper_figures make all --out drawn  draws everything that the files on disk allow
+  python -m paper_figures make fig04 --records runs/experiments   draws what you ran, before you keep it
 """
 
 Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME… | all")]
@@ -36,12 +40,18 @@ Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="
 _WIDTH = None if sys.stdout.isatty() else 100
 
 
-def list_figures() -> int:
-    """What can be drawn, from what, and the commands that get it.  Example: python -m paper_figures list"""
+def list_figures(records: Path = KEPT, scale: Scale | None = None) -> int:
+    """What can be drawn, from what, and the commands that get it.  Example: python -m paper_figures list
+
+    Args:
+        records: folder of kept records.
+        scale: scale of the records; by default the largest that is there.
+    """
+    kept = _kept(records, scale)
     table = Table("figure", "shows", "drawn from", "there", "made with", box=box.SIMPLE_HEAD, pad_edge=False)
     for figure in figures():
         name, shows = Text(figure.name, "bold"), Text(f"{figure.title} ({figure.place})")
-        for source in figure.sources:
+        for source in figure.sources(kept):
             there = Text("yes", "green") if source.present else Text("no", "yellow")
             table.add_row(name, shows, Text(source.sentence), there, Text(source.command))
             name = shows = Text()
@@ -50,31 +60,48 @@ def list_figures() -> int:
     return 0
 
 
-def make(names: Names = (), out: Path = Path("figures")) -> int:
+def make(names: Names = (), out: Path = Path("figures"), records: Path = KEPT, scale: Scale | None = None) -> int:
     """Draw figures: PNG, SVG and PDF, and the numbers drawn as JSON.  Example: python -m paper_figures make fig14
 
     Exit code 0: drawn (with "all", what is missing is named and left out); 1: drawn, but a figure does not show what
-    it is to show; 2: bad input, or a file that a named figure needs is missing; 3: internal error.
+    it is to show; 2: bad input, a damaged record, or a file that a named figure needs is missing; 3: internal error.
 
     Args:
         names: names from "list", or all.
         out: folder for the files; made where it does not exist.
+        records: folder of kept records; runs/experiments holds those that are not kept.
+        scale: scale of the records; by default the largest that is there.
     """
-    chosen = _chosen(names)
+    kept = _kept(records, scale)
+    chosen = _chosen(names, kept)
     if out.exists() and not out.is_dir():
         raise InputError(f"--out must be a folder: {out} is a file; name another folder")
-    wrong = []
+    wrong, unreadable = [], 0
     for figure in chosen:
-        if figure.missing:
-            _out().print(Text(f"{figure.name}: not drawn; {_remedies(figure)}", "yellow"))
-        elif not _make_one(figure, out):
+        if figure.missing(kept):
+            _out().print(Text(f"{figure.name}: not drawn; {_remedies(figure, kept)}", "yellow"), soft_wrap=True)
+            continue
+        try:
+            drawing = _drawn(figure, kept)
+        except InputError as error:  # the others can still be drawn
+            _err().print(Text(f"error: {figure.name}: {error}", "red"), soft_wrap=True)
+            unreadable += 1
+            continue
+        _write(figure, drawing, out)
+        if not drawing.holds:
             wrong.append(figure.name)
     if wrong:
         _err().print(Text(f"drawn, but not as it should be: {', '.join(wrong)}; the lines above say where", "red"))
-    return 1 if wrong else 0
+    return 2 if unreadable else 1 if wrong else 0
 
 
-def _chosen(names: Sequence[str]) -> list[PaperFigure]:
+def _kept(records: Path, scale: Scale | None) -> KeptRecords:
+    if records.exists() and not records.is_dir():
+        raise InputError(f"--records must be a folder: {records} is a file; name another folder")
+    return KeptRecords(records, scale)
+
+
+def _chosen(names: Sequence[str], kept: KeptRecords) -> list[PaperFigure]:
     """The figures named; one that was named alone must have its files, with "all" a missing file is no error."""
     if not names:
         raise InputError("make needs a name: none was given; say make all, or a name from python -m paper_figures list")
@@ -82,18 +109,22 @@ def _chosen(names: Sequence[str]) -> list[PaperFigure]:
     if "all" in names:
         return list(figures())
     for figure in named:
-        if figure.missing:
-            raise InputError(f"{figure.name} needs every file that it is drawn from: {_remedies(figure)}")
-    return named
+        if figure.missing(kept):
+            raise InputError(f"{figure.name} needs every file that it is drawn from: {_remedies(figure, kept)}")
+    return list(dict.fromkeys(named))
 
 
-def _remedies(figure: PaperFigure) -> str:
-    return "; ".join(f"{s.sentence} is missing ({s.path}); get it with {s.command}" for s in figure.missing)
+def _remedies(figure: PaperFigure, kept: KeptRecords) -> str:
+    return "; ".join(f"{s.sentence} is missing ({s.path}); get it with {s.command}" for s in figure.missing(kept))
 
 
-def _make_one(figure: PaperFigure, out: Path) -> bool:
+def _drawn(figure: PaperFigure, kept: KeptRecords) -> Drawing:
     with _err().status(f"drawing {figure.name}"):
-        drawing = figure.draw()
+        return figure.drawing(kept)
+
+
+def _write(figure: PaperFigure, drawing: Drawing, out: Path) -> None:
+    with _err().status(f"drawing {figure.name}"):
         contents = rendered(figure.name, drawing)
     try:
         paths = write_together(out, contents)
@@ -107,7 +138,6 @@ def _make_one(figure: PaperFigure, out: Path) -> bool:
     for line in drawing.summary:
         console.print(Text(f"  {line}"), soft_wrap=True)
     console.print(Text(f"  wrote {', '.join(str(path) for path in paths)}"), soft_wrap=True)
-    return drawing.holds
 
 
 class _Console(Console):

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
 from numerics.errors import InputError
-from paper_figures import fig14
+from paper_figures import fig04, fig05, fig06, fig10, fig11, fig12, fig13, fig14, verdicts
 from paper_figures.figure import PaperFigure
 
-_FIGURES = {module.FIGURE.name: module.FIGURE for module in (fig14,)}
+_MODULES = (fig04, fig05, fig06, fig10, fig11, fig12, fig13, fig14, verdicts)
+_FIGURES = {module.FIGURE.name: module.FIGURE for module in _MODULES}
 
 
 def figures() -> tuple[PaperFigure, ...]:
     """Every figure, in the paper's order.
 
-    >>> [figure.name for figure in figures()]
-    ['fig14']
+    >>> [figure.name for figure in figures()][-2:]
+    ['fig14', 'verdicts']
     """
     return tuple(_FIGURES.values())
 
 
 def find_figure(name: str) -> PaperFigure:
-    """The figure with this name.
+    """The figure with this name; ``fig4`` is ``fig04``.
 
     Raises:
         InputError: if there is none; the message lists those that exist.
@@ -27,8 +30,9 @@ def find_figure(name: str) -> PaperFigure:
     >>> find_figure("fig14").place
     'arXiv 2605.21070, Figure 14'
     """
-    if name not in _FIGURES:
+    whole = re.sub(r"^fig(\d)$", r"fig0\1", name)
+    if whole not in _FIGURES:
         raise InputError(
             f"a figure must be one of {', '.join(_FIGURES)} or all: got {name!r}; see python -m paper_figures list"
         )
-    return _FIGURES[name]
+    return _FIGURES[whole]

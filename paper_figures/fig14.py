@@ -20,7 +20,8 @@ from matplotlib.ticker import MultipleLocator
 
 from numerics.inputs import TokenData, photograph_crops
 from paper_figures.fig14_curves import FARTHEST, NEAREST, Curve, Measurement, measure
-from paper_figures.figure import Drawing, PaperFigure, Source
+from paper_figures.figure import Drawing, PaperFigure
+from paper_figures.sources import Source
 from paper_figures.style import BLUE, FAINT, INK, PAGE, SMALL, VERMILLION, figure_style, number
 from theory.claim import QUANTITY_TEXT, Part, Quantity
 
@@ -172,16 +173,15 @@ def _summary(curve: Curve) -> str:
     )
 
 
+_PHOTOGRAPH = Source(
+    "the photograph that ships with matplotlib",
+    Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg",
+    "python -m pip install --force-reinstall --no-deps matplotlib",
+)
 FIGURE = PaperFigure(
     "fig14",
     "Numerical verification of Proposition 1 for a locality-inducing pattern, full and diagonal mask",
     "arXiv 2605.21070, Figure 14",
-    (
-        Source(
-            "the photograph that ships with matplotlib",
-            Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg",
-            "python -m pip install --force-reinstall --no-deps matplotlib",
-        ),
-    ),
-    draw,
+    (lambda kept: _PHOTOGRAPH,),
+    lambda kept: draw(),
 )

@@ -11,11 +11,13 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from paper_figures.kept import KeptRecords
+from paper_figures.sources import Source
 from paper_figures.style import figure_style
 
 #: Picture formats, with the metadata that keeps two runs byte for byte equal.
@@ -27,26 +29,6 @@ FORMATS: Mapping[str, Mapping[str, None]] = {
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file that a figure is drawn from.
-
-    Attributes:
-        sentence: what it is.
-        path: where it must lie.
-        command: what a reader types to get it.
-    """
-
-    sentence: str
-    path: Path
-    command: str
-
-    @property
-    def present(self) -> bool:
-        """Whether the file is on disk."""
-        return self.path.is_file()
-
-
-@dataclass(frozen=True)
 class Drawing:
     """A figure as drawn.
 
@@ -55,12 +37,18 @@ class Drawing:
         numbers: everything that it shows, ready for JSON.
         summary: one printed line for each fact.
         holds: whether all that the figure is to show was found so.
+        extra: further files, by the ending of their name.
     """
 
     picture: Figure
     numbers: Mapping[str, object]
     summary: tuple[str, ...]
     holds: bool
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Something that a figure needs, as a file of a folder of kept records.
+Need = Callable[[KeptRecords], Source]
 
 
 @dataclass(frozen=True)
@@ -71,20 +59,28 @@ class PaperFigure:
         name: as typed in ``python -m paper_figures make NAME``.
         title: one sentence.
         place: where the paper shows it.
-        sources: the files that it is drawn from.
-        draw: measures what is to be measured, and draws.
+        needs: the files that it is drawn from.
+        draw: reads or measures what is to be shown, and draws.
     """
 
     name: str
     title: str
     place: str
-    sources: tuple[Source, ...]
-    draw: Callable[[], Drawing]
+    needs: tuple[Need, ...]
+    draw: Callable[[KeptRecords], Drawing]
 
-    @property
-    def missing(self) -> tuple[Source, ...]:
+    def sources(self, kept: KeptRecords) -> tuple[Source, ...]:
+        """The files that it is drawn from, where kept records are those given."""
+        return tuple(need(kept) for need in self.needs)
+
+    def drawing(self, kept: KeptRecords) -> Drawing:
+        """The figure in the house's style."""
+        with figure_style():
+            return self.draw(kept)
+
+    def missing(self, kept: KeptRecords) -> tuple[Source, ...]:
         """The sources that are not on disk."""
-        return tuple(source for source in self.sources if not source.present)
+        return tuple(source for source in self.sources(kept) if not source.present)
 
 
 def rendered(name: str, drawing: Drawing) -> dict[str, bytes]:
@@ -101,7 +97,8 @@ def rendered(name: str, drawing: Drawing) -> dict[str, bytes]:
             drawing.picture.savefig(buffer, format=suffix, metadata=dict(metadata))
             contents[f"{name}.{suffix}"] = buffer.getvalue()
     numbers = json.dumps(drawing.numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return {**contents, f"{name}.json": numbers.encode()}
+    extra = {f"{name}.{suffix}": text.encode() for suffix, text in drawing.extra.items()}
+    return {**contents, **extra, f"{name}.json": numbers.encode()}
 
 
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:

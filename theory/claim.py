@@ -316,6 +316,7 @@ class FalseVariant:
     part: Part
     routes: tuple[Route, ...] = EVERY_ROUTE
     least_length: int = 2
+    least_width: int = 1
     quadratic_loss: bool = False
     second_sample: bool = False
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numerics.errors import InputError
+from training.data_command import data
 from training.experiments.catalogue import experiments, find_experiment
 from training.experiments.experiment import SCALES, Experiment, Scale
 from training.experiments.record import (
@@ -224,7 +225,13 @@ def _err() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-COMMANDS: dict[str, Callable[..., int]] = {"run": run, "list": list_all, "keep": keep, "verdicts": verdicts}
+COMMANDS: dict[str, Callable[..., int]] = {
+    "run": run,
+    "list": list_all,
+    "keep": keep,
+    "verdicts": verdicts,
+    "data": data,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -233,6 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
     try:
+        if given[:1] == ["data"]:
+            return data(given[1:])
         return int(
             tyro.extras.subcommand_cli_from_dict(
                 COMMANDS, args=given, prog="python -m training", description=_DESCRIPTION

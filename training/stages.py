@@ -8,6 +8,7 @@ shared by all that start from it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from numerics.errors import InputError
@@ -145,7 +146,7 @@ class RunConfig:
                     f"target_classes={self.model.target_classes}, vocabulary={self.model.vocabulary}; change the loss"
                 )
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """SHA-256 of the whole configuration, parents included."""
         return config_hash(self)

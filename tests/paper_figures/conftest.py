@@ -12,7 +12,10 @@ from matplotlib.figure import Figure
 
 from paper_figures import catalogue
 from paper_figures.__main__ import main
-from paper_figures.figure import Drawing, PaperFigure, Source
+from paper_figures.figure import Drawing, PaperFigure
+from paper_figures.kept import KeptRecords
+from paper_figures.sources import Source
+from tests.paper_figures.made_records import put_everything
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,27 @@ def fig14(tmp_path_factory) -> Drawn:
     return Drawn(code, folder, json.loads((folder / "fig14.json").read_text(encoding="utf-8")))
 
 
+@pytest.fixture(scope="session")
+def made(tmp_path_factory) -> KeptRecords:
+    """Records of every experiment that a figure is drawn from, their numbers made up; nothing is trained."""
+    folder = tmp_path_factory.mktemp("records")
+    put_everything(folder)
+    return KeptRecords(folder)
+
+
 @pytest.fixture
 def stand_ins(monkeypatch, tmp_path) -> None:
     """Two figures in place of the catalogue's: one that can be drawn, one whose record is missing."""
     there = Source("a file that is there", Path(matplotlib.__file__), "make there")
     gone = Source("the record of a run", tmp_path / "gone.json", "python -m training run toy --scale laptop")
 
-    def draw() -> Drawing:
+    def draw(kept: KeptRecords) -> Drawing:
         return Drawing(Figure((1, 1)), {"schema_version": 1}, ("drawn well",), True)
 
     shown = {
-        "plain": PaperFigure("plain", "A plain figure", "nowhere", (there,), draw),
-        "lacking": PaperFigure("lacking", "A figure without its record", "nowhere", (there, gone), draw),
+        "plain": PaperFigure("plain", "A plain figure", "nowhere", (lambda kept: there,), draw),
+        "lacking": PaperFigure(
+            "lacking", "A figure without its record", "nowhere", (lambda kept: there, lambda kept: gone), draw
+        ),
     }
     monkeypatch.setattr(catalogue, "_FIGURES", shown)

@@ -16,6 +16,7 @@ from paper_figures import figure as writing
 from paper_figures.__main__ import main
 from paper_figures.catalogue import figures
 from paper_figures.figure import write_together
+from paper_figures.kept import KeptRecords
 from paper_figures.style import figure_style
 
 
@@ -31,8 +32,9 @@ def test_list_names_every_figure_its_files_and_the_command_for_each(capsys):
     shown = re.sub(r"\s+", " ", capsys.readouterr().out)
     for figure in figures():
         assert figure.name in shown
-        assert figure.sources
-        for source in figure.sources:
+        sources = figure.sources(KeptRecords())
+        assert sources
+        for source in sources:
             assert source.command.split()[0] in shown
 
 

@@ -99,7 +99,7 @@ Q1 = Claim(
     false_variants=(
         FalseVariant(
             "query and key swapped", "The mean token stands on the key side.",
-            _labels(along(lambda query, key: label_gradient(key, query))),
+            _labels(along(lambda query, key: label_gradient(key, query))), least_width=2,
         ),
         FalseVariant(
             "uncentred", "The key side reads the second moment of the tokens instead of their covariance.",

@@ -1,0 +1,1 @@
+"""Predictions about training as objects, judged over seeds by fixed rules."""

@@ -1,0 +1,17 @@
+"""All predictions, table by table."""
+
+from __future__ import annotations
+
+from training.predictions.conditions_table import CONDITIONS
+from training.predictions.paper_table import PAPER
+from training.predictions.prediction import Prediction
+from training.predictions.theory_table import THEORY
+
+
+def predictions() -> tuple[Prediction, ...]:
+    """Every prediction: of the theory, of the paper, and of the paper under conditions that a search found.
+
+    >>> len({prediction.id for prediction in predictions()}) == len(predictions())
+    True
+    """
+    return (*THEORY, *PAPER, *CONDITIONS)
