@@ -163,6 +163,7 @@ def _content(
             "milliseconds_a_step": round(1000 * state.wall_seconds / max(state.step, 1), 3),
         },
         "environment": environment(),
+        "data": dict(data.provenance),
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "config": as_plain(config),
         "sources": sources(config),

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from training.checkpoints import TrainingState
+from training.data.buckets import bucketed_batches
 from training.data.sequences import Batch, SequenceSet, TaskData
 from training.evaluation import Row, evaluate_labels, evaluate_reconstruction
 from training.masking import draw_mask, masked_loss
@@ -159,8 +160,13 @@ def _one_step(
 
 
 def _batches(samples: SequenceSet, seed: int, epoch: int, steps: int, skip: int) -> Iterator[Batch]:
-    order: Int[Tensor, " samples"] = torch.randperm(len(samples), generator=generator(seed, "order", epoch))
-    for index in order.tensor_split(steps)[skip:]:
+    """The batches of an epoch: sequences of like length together where lengths differ, else in random order."""
+    if bool((samples.lengths != samples.lengths.flatten()[0]).any()):
+        batches = bucketed_batches(samples.lengths, steps, seed, epoch)
+    else:
+        order: Int[Tensor, " samples"] = torch.randperm(len(samples), generator=generator(seed, "order", epoch))
+        batches = list(order.tensor_split(steps))
+    for index in batches[skip:]:
         yield samples.batch(index)
 
 
@@ -173,7 +179,7 @@ def _evaluate(
     row: Row = {"epoch": epoch, "step": state.step, "step_loss": sum(recent) / len(recent) if recent else None}
     if isinstance(stage, Pretrain):
         row["validation_loss"] = evaluate_reconstruction(
-            model, data.validation, stage.mask_ratio, stage.loss, config.seed
+            model, data.validation.unlabeled(), stage.mask_ratio, stage.loss, config.seed
         )
         return row
     train = data.train if len(data.train) <= stage.train_sample else data.train.subset(stage.train_sample)

@@ -31,7 +31,7 @@ def second_moment(data: SequenceSet) -> Float[Tensor, "tokens tokens"]:
     total = torch.zeros(count, count, dtype=torch.float64)
     pairs = torch.zeros(count, count, dtype=torch.float64)
     for index in torch.arange(len(data)).split(256):
-        tokens, lengths = data.tokens[index], data.lengths[index]
+        tokens, lengths = data.values(index), data.lengths[index]
         valid = (torch.arange(count) < lengths[:, None]).double()
         if tokens.ndim == 2:
             for row, length in zip(tokens, lengths.tolist(), strict=True):

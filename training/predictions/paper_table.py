@@ -173,7 +173,7 @@ PAPER = (
     _carries(
         "predicted-masked",
         "predicted-attention-carries",
-        ("Q3",),
+        ("ours: Q3 as an initialisation",),
         "Attention written from K R J K without training carries at least half the gain.",
     ),
     _carries(

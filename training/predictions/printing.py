@@ -20,7 +20,7 @@ def show(console: Console, judgements: Sequence[Judgement], records: Records) ->
     for name in dict.fromkeys(one.prediction.table for one in judgements):
         show_table(console, name, [one for one in judgements if one.prediction.table == name])
     console.print(
-        "An effect is a mean over seeds; p is exact (sign flips), Holm's correction runs over a table; detects: the "
+        "An effect is a mean over n seeds; p is exact (sign flips), Holm's correction runs over a table; mde: the "
         "distance from the bound found with power .8; suggestive: inconclusive, though the interval agrees."
     )
     show_search(console, records)
@@ -38,16 +38,16 @@ def show_table(console: Console, name: str, judgements: Sequence[Judgement]) -> 
     table = Table(
         box=box.SIMPLE_HEAD, title=f"table: {name}", title_justify="left", pad_edge=False, padding=(0, 1, 0, 0)
     )
-    for column in ("prediction", "bound", "effect [95 %]", "p (Holm)", "seeds", "detects", "verdict"):
-        table.add_column(column, no_wrap=True)
+    for column in ("prediction", "bound", "effect [95 %]", "p (Holm)", "n", "mde", "verdict"):
+        table.add_column(column, no_wrap=column != "prediction", overflow="fold")
     for one in judgements:
         cells = ["–"] * 4
         if one.effect is not None and one.p_value is not None:
             cells = [
                 f"{one.effect:.2f} [{one.low:.2f}, {one.high:.2f}]",
-                f"{one.p_value:.2g} ({one.p_holm:.2g})",
+                f"{one.p_value:.3f} ({one.p_holm:.3f})",
                 str(one.seeds),
-                f"{one.minimum_detectable_effect:.2g}",
+                f"{one.minimum_detectable_effect:.2f}",
             ]
         word = "suggestive" if one.suggestive else one.verdict
         bound = one.prediction.bound.removeprefix("mean over seeds ").removeprefix("within ")

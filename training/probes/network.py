@@ -42,7 +42,7 @@ def data_maps(
     model: SequenceModel, data: SequenceSet, layer: int = 0
 ) -> tuple[Float[Tensor, "samples heads tokens tokens"], Float[Tensor, "samples heads tokens tokens"]]:
     """Scores and attention on sequences."""
-    scores, weights = model.attention_maps(model.embedding(data.tokens), data.lengths)[layer]
+    scores, weights = model.attention_maps(model.embedding(data.values(torch.arange(len(data)))), data.lengths)[layer]
     return scores.double(), weights.double()
 
 

@@ -96,7 +96,7 @@ def pathfinder(root: Path, images: int = 12, level: str = "curv_contour_length_1
     """A level of PathFinder with random images in two folders."""
     folder, random = root / "pathfinder32" / level, np.random.default_rng(0)
     (folder / "metadata").mkdir(parents=True)
-    for batch in (0, 10):  # "10" sorts before "9" as text; here after 0 as a number
+    for batch in (2, 10):  # in the order of numbers, not of text
         lines = []
         (folder / "imgs" / str(batch)).mkdir(parents=True)
         for number in range(images // 2):

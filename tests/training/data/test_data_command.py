@@ -26,7 +26,7 @@ def test_every_set_is_listed_with_what_is_there_and_how_to_get_it(data_folder, c
 def test_check_says_what_is_right_what_is_missing_and_what_is_wrong(data_folder, capsys):
     listops(data_folder / "listops")
     pathfinder(data_folder, level="curv_baseline")
-    (data_folder / "pathfinder32/curv_baseline/imgs/0/sample_3.png").write_bytes(b"")
+    (data_folder / "pathfinder32/curv_baseline/imgs/2/sample_3.png").write_bytes(b"")
     assert main(["data", "check", "listops"]) == 0
     shown = capsys.readouterr().out
     assert "listops train: 3 of [6], labels {2: 1, 7: 1, 9: 1}" in shown
@@ -38,7 +38,7 @@ def test_check_says_what_is_right_what_is_missing_and_what_is_wrong(data_folder,
     assert "retrieval: missing: " in shown
     assert "pathfinder-6: wrong: an image must be readable" in shown
     assert main(["data", "check", "pathfinder-6", "--skip-unreadable"]) == 0
-    assert "1 unreadable images skipped: imgs/0/sample_3.png" in capsys.readouterr().out
+    assert "1 unreadable images skipped: imgs/2/sample_3.png" in capsys.readouterr().out
     assert not list(data_folder.parent.glob("prepared/*"))
 
 

@@ -7,7 +7,7 @@ from PIL import Image
 
 from tests.training.data.made import pathfinder
 from training.data.pathfinder import PATHX, PathFinderTask, read_image, read_metadata, write_level
-from training.data.pathfinder_generator import PathFinderLaw, image, images
+from training.data.pathfinder_generator import PathFinderLaw, _Scene, image, images
 from training.data.places import DataError, MissingDataError
 
 
@@ -15,7 +15,7 @@ from training.data.places import DataError, MissingDataError
 def test_metadata_are_read_as_text_and_as_an_array_and_in_the_order_of_numbers(as_array, data_folder):
     level = pathfinder(data_folder, as_array=as_array)
     entries, digest = read_metadata(level)
-    assert entries[0] == ("imgs/0/sample_0.png", 0)
+    assert entries[0] == ("imgs/2/sample_0.png", 0)
     assert entries[6:8] == [("imgs/10/sample_0.png", 0), ("imgs/10/sample_1.png", 1)]
     assert len(digest) == 64
     assert len(PathFinderTask().load().train) == 10
@@ -65,16 +65,16 @@ def test_the_real_level_has_its_labels(real_data):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("imgs/0 sample_0.png 0 2 1.0 14", "labels lie in 0..1: .*line 1 has '2'"),
-        ("imgs/0 sample_0.png 0", "a metadata line names .*line 1 has 3 fields"),
+        ("imgs/2 sample_0.png 0 2 1.0 14", "labels lie in 0..1: .*line 1 has '2'"),
+        ("imgs/2 sample_0.png 0", "a metadata line names .*line 1 has 3 fields"),
         ("../imgs sample_0.png 0 1", "images lie inside their level: .*line 1"),
         ("/etc passwd 0 1", "images lie inside their level: .*line 1"),
-        ("imgs/0 sample_99.png 0 1", "sample_99.png is missing"),
+        ("imgs/2 sample_99.png 0 1", "sample_99.png is missing"),
     ],
 )
 def test_damaged_metadata_are_refused_by_file_and_line(line, sentence, data_folder):
     level = pathfinder(data_folder)
-    path = level / "metadata/0.npy"
+    path = level / "metadata/2.npy"
     path.write_text(line + "\n" + path.read_text())
     with pytest.raises(DataError, match=sentence):
         PathFinderTask().load()
@@ -82,14 +82,14 @@ def test_damaged_metadata_are_refused_by_file_and_line(line, sentence, data_fold
 
 def test_pickles_and_pictures_of_another_size_or_kind_are_refused(data_folder):
     level = pathfinder(data_folder)
-    path = level / "metadata/0.npy"
-    np.save(path, np.array([["imgs/0", {}]], dtype=object))
+    path = level / "metadata/2.npy"
+    np.save(path, np.array([["imgs/2", {}]], dtype=object))
     with pytest.raises(DataError, match="pickles are never read"):
         read_metadata(level)
     path.write_bytes(b"\x80\x04N.")
     with pytest.raises(DataError, match="pickles are never read"):
         read_metadata(level)
-    picture = level / "imgs/0/sample_0.png"
+    picture = level / "imgs/2/sample_0.png"
     with pytest.raises(DataError, match="images are 128 by 128"):
         read_image(picture, 128)
     picture.write_bytes(b"GIF?")
@@ -115,6 +115,30 @@ def test_image_number_i_depends_on_the_seed_and_i_alone():
     np.testing.assert_array_equal(made[2][0], again)
     assert made[2][1] == label
     assert not np.array_equal(image(PathFinderLaw(contour_length=6, seed=1), 2)[0], again)
+
+
+@pytest.mark.parametrize("size", [32, 128])
+def test_label_1_means_that_both_dots_lie_on_one_curve(size, monkeypatch):
+    made: list = []
+    targets, dot = _Scene.targets, _Scene.dot
+
+    def record_targets(scene, segments):
+        found = targets(scene, segments)
+        made.append([found, []])
+        return found
+
+    def record_dot(scene, centre):
+        made[-1][1].append(centre)
+        dot(scene, centre)
+
+    monkeypatch.setattr(_Scene, "targets", record_targets)
+    monkeypatch.setattr(_Scene, "dot", record_dot)
+    labels = [label for _, label in images(PathFinderLaw(images=20, size=size, contour_length=6))]
+    assert set(labels) == {0, 1}
+    for label, (curves, (start, end)) in zip(labels, (row for row in made if row[0] is not None), strict=True):
+        starts, ends = [curve.start for curve in curves], [curve.end for curve in curves]
+        assert (starts.index(start) == ends.index(end)) == (label == 1)
+        assert all(len(curve.strokes) == 6 for curve in curves)
 
 
 def test_pathx_is_a_preset_of_16384_tokens_that_can_be_generated(data_folder):

@@ -134,6 +134,13 @@ def test_without_spt_data_the_users_cache_is_the_data_folder(monkeypatch, tmp_pa
         data_root()
 
 
+def test_arrays_of_a_read_only_data_folder_go_to_the_users_cache(data_folder, monkeypatch):
+    monkeypatch.delenv("SPT_PREPARED")
+    assert prepared_root() == data_folder / "prepared"
+    monkeypatch.setattr("os.access", lambda path, mode: data_folder not in (path, path.parent))
+    assert data_folder not in prepared_root().parents
+
+
 def test_bytes_become_values_and_ids_in_a_batch_alone():
     pixels = torch.arange(12, dtype=torch.uint8).reshape(2, 6, 1)
     split = SequenceSet(pixels, torch.tensor([6, 3]), scaling=Scaling(0.5, -1.0), targets=pixels[..., 0])

@@ -15,7 +15,9 @@ def test_the_real_set_has_its_size_and_balanced_scale(name, real_data):
     train, test, length = PAPER_SETS[name]
     assert (tuple(data.train.tokens.shape), len(data.test)) == ((train, length, 1), test)
     assert data.train.tokens.dtype == torch.float32
-    assert abs(float(data.train.tokens.double().mean())) < 1e-6
+    values = data.train.tokens.double()
+    assert abs(float(values.mean())) < 1e-6
+    assert abs(float(values.std(correction=0)) - 1) < 1e-6
     assert data.train.labels is not None
     assert set(data.train.labels.tolist()) == {0, 1}
     assert data.classes == 2
