@@ -245,11 +245,13 @@ class Part:
         first = chain.steps[0].expression
         moves = [step.move for step in chain.steps]
         taken = (moves.count(Move.DIFFERENTIATE), moves.count(Move.COEFFICIENT))
-        if (start is not None and first != tidy(start)) or taken != wanted:
+        zero = int(wanted[0] > 0 and self.quantity is not Quantity.SUPERVISED_SLOPE_ANYWHERE)
+        at_zero = moves.count(Move.AT_ZERO)
+        if (start is not None and first != tidy(start)) or (*taken, at_zero) != (*wanted, zero):
             raise DerivationError(
                 f"the derivation of {self.text} must start at the definition of its left side, take {wanted[0]} "
-                f"derivatives in α and read off coefficients {wanted[1]} times; it starts at {text(first)} and does so "
-                f"{taken[0]} and {taken[1]} times",
+                f"derivatives in α, set α = 0 {zero} times and read off coefficients {wanted[1]} times; it starts at "
+                f"{text(first)} and does so {taken[0]}, {at_zero} and {taken[1]} times",
                 first,
             )
 

@@ -34,7 +34,8 @@ from tests.mutation.operators import Mutant, mutants
 ROOT = Path(__file__).resolve().parents[2]
 PATTERNS = (
     "theory/sums/*.py", "theory/softmax.py", "theory/objects.py", "theory/objectives.py", "theory/hypotheses.py",
-    "theory/general.py", "theory/curves.py", "theory/claims/*.py", "theory/claim.py", "theory/derivation.py",
+    "theory/general.py", "theory/curves.py", "theory/masking.py", "theory/query_key.py", "theory/composition.py",
+    "theory/geometry.py", "theory/claims/*.py", "theory/claim.py", "theory/derivation.py",
     "numerics/definition.py", "numerics/evaluate.py", "numerics/rings.py", "numerics/measure.py",
     "numerics/tolerance.py", "numerics/routes/*.py", "numerics/refutation.py", "numerics/search.py",
     "numerics/verify/records.py", "numerics/verify/grades.py", "numerics/gradcheck/*.py",

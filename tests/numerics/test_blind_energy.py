@@ -68,9 +68,7 @@ def test_the_energies_of_the_claim_are_those_of_the_projector(seed):
     part = find_claim("G3").parts[4]
     instance = random_instance(part, 3 + seed, 1, 1, np.random.default_rng(seed))
     environment = instance.environment(Rationals())
-    energy, blind, visible = (
-        to_fraction(environment.evaluate(e)[()]) for e in (ENERGY, BLIND_ENERGY, VISIBLE_ENERGY)
-    )
+    energy, blind, visible = (to_fraction(environment.evaluate(e)[()]) for e in (ENERGY, BLIND_ENERGY, VISIBLE_ENERGY))
     assert blind == _energy(project_onto_blind_set(instance.pattern, instance.mask, instance.pooling))
     assert energy == blind + visible
     assert visible > 0

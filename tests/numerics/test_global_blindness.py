@@ -1,4 +1,4 @@
-"""Periodic biases are invisible at any strength (G5): attention with the softmax itself, at strengths away from zero."""
+"""Periodic biases are invisible at any strength (G5): the softmax itself, at strengths away from zero."""
 
 from __future__ import annotations
 

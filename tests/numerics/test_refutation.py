@@ -166,7 +166,7 @@ def _masked_instance(ratio: Fraction, count: int = 6) -> Instance:
 
 
 def test_trainers_that_divide_by_the_actual_count_have_another_slope():
-    """ρ = .15, L = 6, unit tokens.  Only C_jj is left, so the two slopes stand in the ratio of E[(1−r_i) r_j / count] to
+    """ρ = .15, L = 6, unit tokens.  Only C_jj is left, so the slopes stand in the ratio of E[(1−r_i) r_j / count] to
     (1−ρ)/L: with n masked positions, (L − n)/(L(L − 1)) of every n ≥ 1."""
     ratio, count = Fraction(3, 20), 6
     instance = _masked_instance(ratio)

@@ -18,7 +18,7 @@ SEEDS = range(7)
 RATES = (0.001, 0.01, 0.1)
 EPOCHS = 4
 TOKENS = 12
-#: The seed whose run at the highest rate from labels alone diverged: it has no accuracy.
+#: The seed whose run at the highest rate from labels alone diverged: its accuracies are not numbers, or absent.
 DIVERGED = 5
 STATES = ("initial", "spt", "finetuned", "scratch")
 
@@ -67,11 +67,11 @@ def runs(random: np.random.Generator) -> list[Row]:
         for rate in RATES:
             for seed in SEEDS:
                 diverged = (condition, rate, seed) == ("scratch", RATES[-1], DIVERGED)
-                row = {"condition": condition, "learning_rate": rate, "seed": seed}
+                row: Row = {"condition": condition, "learning_rate": rate, "seed": seed}
                 row["state"] = "diverged" if diverged else "finished"
                 for value in ("train_accuracy", "test_accuracy"):
                     final = round(float(random.uniform(0.5, 0.9)), 4)
-                    row[f"final_{value}"] = None if diverged else final
+                    row[f"final_{value}"] = "NaN" if diverged else final
                     row[f"peak_{value}"] = None if diverged else round(final + 0.05, 4)
                 row["final_train_loss"] = "NaN" if diverged else round(float(random.uniform(0.1, 0.7)), 4)
                 rows.append(row)

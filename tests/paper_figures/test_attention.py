@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.patches import StepPatch
 from PIL import Image
 
 from paper_figures import fig05, fig06, fig10, fig12
@@ -38,6 +39,7 @@ def numbers(made) -> dict[str, dict]:
 def test_measures_of_attention_are_spreads_over_seeds(numbers, made, name, experiment, states):
     rows = read(made, experiment, "attention.csv")
     assert set(numbers[name]["measures"]) == set(states)
+    assert numbers[name]["seeds"] == len(SEEDS)
     for state, measures in numbers[name]["measures"].items():
         for measure, saved in measures.items():
             assert_spread(saved, [float(row[measure]) for row in rows if row["state"] == state])
@@ -93,8 +95,10 @@ def test_figure_12_compares_deviations_within_seeds(numbers, made, matrix):
 
 def test_figure_12_draws_shares_that_add_up_to_one(made, numbers):
     for axes in fig12.FIGURE.drawing(made).picture.subfigs[0].axes:
+        assert len(axes.patches) == 2
         for patch in axes.patches:
-            assert patch.get_data().values.sum() == pytest.approx(1.0)
+            assert isinstance(patch, StepPatch)
+            assert np.sum(patch.get_data()[0]) == pytest.approx(1.0)
     assert sum(row["count"] for row in numbers["fig12"]["bins"]) == sum(
         int(row["count"]) for row in read(made, "toy-fig6", "histograms.csv")
     )
@@ -109,7 +113,8 @@ def test_figure_10_measures_amplitude_and_noise_of_what_it_draws(numbers):
 def test_figure_10_marks_the_papers_anchors(made, numbers):
     assert numbers["fig10"]["anchors"] == [[[0.66, 0.55], [-0.495, -0.605]], [[0.605, -0.55], [-0.55, 0.605]]]
     panels = fig10.FIGURE.drawing(made).picture.subfigs[0].axes
-    marks = [tuple(line.get_xydata()[0]) for line in panels[0].lines if len(line.get_xydata()) == 1]
+    points = [np.asarray(line.get_xydata()) for line in panels[0].lines]
+    marks = [tuple(found[0]) for found in points if len(found) == 1]
     assert marks == [(0.66, 0.55), (-0.495, -0.605)]
 
 

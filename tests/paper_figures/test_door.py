@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import subprocess
@@ -11,11 +12,13 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paper_figures import figure as writing
 from paper_figures.__main__ import main
 from paper_figures.catalogue import figures
-from paper_figures.figure import write_together
+from paper_figures.figure import as_json, write_together
 from paper_figures.kept import KeptRecords
 from paper_figures.style import figure_style
 
@@ -151,3 +154,9 @@ def test_importing_the_style_changes_no_setting_and_leaving_it_restores_them_all
             assert matplotlib.rcParams["font.size"] == 8.0
             assert not matplotlib.rcParams["text.usetex"]
         assert dict(matplotlib.rcParams) == before
+
+
+@given(st.lists(st.lists(st.one_of(st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False)))))
+def test_numbers_are_saved_as_they_are(rows):
+    numbers = {"rows": rows, "text": "[ 1, 2 ]", "lines": "[\n1,\n2\n]"}
+    assert json.loads(as_json(numbers)) == numbers

@@ -26,7 +26,7 @@ def drawn(request, made):
 
 def column(rows: list[dict], condition: str, rate: float, value: str) -> dict[int, float]:
     chosen = [row for row in rows if row["condition"] == condition and float(row["learning_rate"]) == rate]
-    return {int(row["seed"]): float(row[value]) for row in chosen if row[value]}
+    return {int(row["seed"]): float(row[value]) for row in chosen if row[value] not in ("", "NaN")}
 
 
 def assert_spread(saved: dict, values: list[float]) -> None:
@@ -111,7 +111,7 @@ def test_figure_13_names_its_budget(made):
 def test_the_panels_of_accuracies_hold_the_range_of_all_seeds(drawn):
     drawing, _ = drawn
     for axes in drawing.picture.subfigs[0].axes[:4]:
-        bands = [c.get_paths()[0].vertices[:, 1] for c in axes.collections if isinstance(c, PolyCollection)]
+        bands = [np.asarray(c.get_paths()[0].vertices)[:, 1] for c in axes.collections if isinstance(c, PolyCollection)]
         assert len(bands) == 2
         low, high = axes.get_ylim()
         assert all(low <= band.min() <= band.max() <= high for band in bands)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from numerics.verify.records import REQUIRED_GRADES, Grade, Status
 from theory.claim import Claim, Part
 from theory.derivation import Derivation, Move, Step
 from theory.printing import tidy
+from theory.sums import Rule
 
 SMALL = Plan(trials=2, instances=2, examples=10, data=None)
 NUMERIC = (Grade.ENCLOSED, Grade.DIFFERENTIATED, Grade.SLOPED, Grade.SAMPLED)
@@ -61,7 +63,7 @@ def alarms(claims: Iterable[Claim], grades: Iterable[Grade] = REQUIRED_GRADES, p
     for grade in grades:
         for claim in held:
             evidence = run_grade(claim, grade, plan)
-            if evidence.status is not Status.PASSED:
+            if evidence.status not in (Status.PASSED, Status.EXEMPT):
                 yield Alarm(claim.id, grade, evidence.status, evidence.summary)
 
 
@@ -88,6 +90,19 @@ def everywhere(monkeypatch: Any, original: Any, replacement: Any) -> int:
                     monkeypatch.setitem(held, key, replacement)
                     places.append((module, name))
     return len(places)
+
+
+@contextmanager
+def in_place(rule: Rule, wrong: Rule) -> Iterator[None]:
+    """A rule with another right side, wherever a derivation holds it, closures included."""
+    true = {name: getattr(rule, name) for name in ("right", "_replacement")}
+    for name in true:
+        object.__setattr__(rule, name, getattr(wrong, name))
+    try:
+        yield
+    finally:
+        for name, held in true.items():
+            object.__setattr__(rule, name, held)
 
 
 Make = Callable[[Any], Any]

@@ -123,7 +123,7 @@ def _terms(expression):
 
 def test_names_of_tensors_are_unique():
     """SymPy's caches may swap symbols that are equal: one name, one definition."""
-    held = {}
+    held: dict[tuple, Tensor] = {}
     for tensor in TENSORS:
         key = (tensor.name, tuple(r.name for r in tensor.ranges))
         assert held.setdefault(key, tensor) == tensor, key
