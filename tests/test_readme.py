@@ -59,7 +59,9 @@ def _code(mentions: str) -> str:
     return found
 
 
-def test_the_proposition_of_the_readme_is_verified_and_its_false_twin_gets_a_counterexample(tmp_path, monkeypatch, capsys):
+def test_the_proposition_of_the_readme_is_verified_and_a_false_one_is_refuted(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     code = _code("CLAIM = Claim(")
     assert len(code.splitlines()) <= 35
