@@ -115,7 +115,7 @@ def _chosen(names: Sequence[str], kept: KeptRecords) -> list[PaperFigure]:
 
 
 def _remedies(figure: PaperFigure, kept: KeptRecords) -> str:
-    return "; ".join(f"{s.sentence} is missing ({s.path}); get it with {s.command}" for s in figure.missing(kept))
+    return "; ".join(f"missing: {s.sentence} ({s.path}), made with {s.command}" for s in figure.missing(kept))
 
 
 def _drawn(figure: PaperFigure, kept: KeptRecords) -> Drawing:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from numerics.errors import InputError
-from paper_figures import fig04, fig05, fig06, fig10, fig11, fig12, fig13, fig14, verdicts
+from paper_figures import fig04, fig05, fig06, fig10, fig11, fig12, fig13, fig14, table06, verdicts
 from paper_figures.figure import PaperFigure
 
-_MODULES = (fig04, fig05, fig06, fig10, fig11, fig12, fig13, fig14, verdicts)
+_MODULES = (fig04, fig05, fig06, fig10, fig11, fig12, fig13, fig14, table06, verdicts)
 _FIGURES = {module.FIGURE.name: module.FIGURE for module in _MODULES}
 
 
@@ -16,7 +16,7 @@ def figures() -> tuple[PaperFigure, ...]:
     """Every figure, in the paper's order.
 
     >>> [figure.name for figure in figures()][-2:]
-    ['fig14', 'verdicts']
+    ['table06', 'verdicts']
     """
     return tuple(_FIGURES.values())
 

@@ -17,7 +17,7 @@ from paper_figures.figure import Drawing, PaperFigure
 from paper_figures.kept import Kept, KeptRecords, experiment
 from paper_figures.reported import reported
 from paper_figures.spread import Spread, by_seed, paired
-from paper_figures.style import GREEN, INK
+from paper_figures.style import GREEN, INK, plain
 
 TITLE = "Entries of the query and key weights and of their product, before and after self-pretraining"
 PLACE = "arXiv 2605.21070, Figure 12"
@@ -83,7 +83,7 @@ def _compared(statement: Any, moments: polars.DataFrame, name: str, factor: Spre
         for rows in [moments.filter((polars.col("matrix") == name) & (polars.col("state") == state))]
     }
     interval = f", 95 % interval {factor.low:.4g}–{factor.high:.4g}" if factor.seeds > 1 else ""
-    kurtosis = [f"{means[state, 'excess_kurtosis']:.2g}".replace("-", "−") for state in STATES]
+    kurtosis = [plain(means[state, "excess_kurtosis"], ".2g") for state in STATES]
     ours = (
         f"standard deviation × {factor.mean:.3g}{interval} ({means['initial', 'deviation']:.3g} to "
         f"{means['spt', 'deviation']:.3g}, {factor.seeds} seeds), excess kurtosis "

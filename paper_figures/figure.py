@@ -9,10 +9,12 @@ import io
 import json
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -41,7 +43,7 @@ class Drawing:
     """
 
     picture: Figure
-    numbers: Mapping[str, object]
+    numbers: Mapping[str, Any]
     summary: tuple[str, ...]
     holds: bool
     extra: Mapping[str, str] = field(default_factory=dict)
@@ -96,9 +98,24 @@ def rendered(name: str, drawing: Drawing) -> dict[str, bytes]:
             buffer = io.BytesIO()
             drawing.picture.savefig(buffer, format=suffix, metadata=dict(metadata))
             contents[f"{name}.{suffix}"] = buffer.getvalue()
-    numbers = json.dumps(drawing.numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     extra = {f"{name}.{suffix}": text.encode() for suffix, text in drawing.extra.items()}
-    return {**contents, **extra, f"{name}.json": numbers.encode()}
+    return {**contents, **extra, f"{name}.json": (as_json(drawing.numbers) + "\n").encode()}
+
+
+def as_json(numbers: Mapping[str, Any]) -> str:
+    """Numbers as JSON with a list of numbers (a row of a matrix, a curve) on one line.
+
+    >>> print(as_json({"row": [1, -2.5e-05]}))
+    {
+     "row": [1, -2.5e-05]
+    }
+    """
+    whole = json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False)
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[0][1:-1].split())}]", whole)
+
+
+#: Line breaks keep it out of text, where JSON has none.
+_NUMBERS = re.compile(r"\[\n\s*(?:-?\d[^\s,\]]*,?\n\s*)+\]")
 
 
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from numerics.errors import InputError
+from paper_figures.style import plain
 from training.predictions.verdicts import FILE, SCHEMA_VERSION
 
 COMMAND = "python -m training verdicts --write"
@@ -51,14 +52,18 @@ class Row:
         return f"{self.verdict} (suggestive)" if suggests else self.verdict
 
     @property
-    def numbers(self) -> str:
-        """Effect, interval and bound as text; what is lacking where there are none."""
+    def bound(self) -> str:
+        """What was predicted, as text."""
+        return str(self.content["direction_or_margin"]).removeprefix("mean over seeds ").replace("-", "−")
+
+    @property
+    def effect(self) -> str:
+        """Effect and interval as text; empty where there are none."""
         c = self.content
-        bound = str(c["direction_or_margin"]).removeprefix("mean over seeds ")
         if self.verdict in ("not run", "stale") or c["effect"] is None:
-            return f"predicted {bound}; {self.verdict}"
-        ends = "one seed" if c["low"] is None else f"{c['low']:.3g}, {c['high']:.3g}"
-        return f"{c['effect']:.3g} [{ends}]; predicted {bound}"
+            return ""
+        ends = "one seed" if c["low"] is None else f"{plain(c['low'])}, {plain(c['high'])}"
+        return f"{plain(c['effect'])} [{ends}]"
 
 
 def read(path: Path) -> dict[str, Any]:

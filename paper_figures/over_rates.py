@@ -129,15 +129,17 @@ def _limits(axes: Axes, points: Iterable[Spread], shown: Iterable[float]) -> Non
 
 
 def notes(runs: polars.DataFrame) -> list[str]:
-    """What a reader must know of the runs: those that diverged."""
+    """What a reader must know: how best epochs are chosen, and which runs diverged."""
+    chosen = "The best epoch and rate are chosen on the set that is shown; the last epoch needs no choice."
     diverged = runs.filter(polars.col("state") == "diverged")
     if diverged.is_empty():
-        return []
+        return [chosen]
     places = diverged.select("condition", "learning_rate").unique().sort("condition", "learning_rate").iter_rows()
     named = ", ".join(f"{WORDS[condition][0]} at {rate:g}" for condition, rate in places)
     return [
+        chosen,
         f"{len(diverged)} of {len(runs)} runs diverged ({named}); they count with their last finite values, or not at "
-        "all where they have none."
+        "all where they have none.",
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 import polars
 
+from paper_figures.style import plain
 from training.predictions.statistics import mean_interval
 from training.records import finite
 
@@ -28,11 +29,15 @@ class Spread:
 
         >>> spread([0.8, 0.9]).text(2)
         '0.85 ± 0.64, 2 seeds'
+        >>> spread([0.8, 0.8001]).text(2)
+        '0.80 ± 0.0006, 2 seeds'
         """
-        mean = f"{self.mean:.{digits}f}".replace("-", "−")
+        mean = plain(self.mean, f".{digits}f")
         if self.seeds < 2:
             return f"{mean}, 1 seed"
-        return f"{mean} ± {(self.high - self.low) / 2:.{digits}f}, {self.seeds} seeds"
+        half = (self.high - self.low) / 2
+        width = f"{half:.{digits}f}" if half == 0 or half >= 0.5 * 10**-digits else f"{half:.1g}"
+        return f"{mean} ± {width}, {self.seeds} seeds"
 
     def record(self) -> dict[str, float | int | None]:
         """Ready for JSON: the interval of a single seed has no ends."""

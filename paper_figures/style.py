@@ -72,6 +72,15 @@ def figure_style() -> Iterator[None]:
         yield
 
 
+def plain(value: float, form: str = ".3g") -> str:
+    """A number in a sentence, with a minus sign rather than a hyphen.
+
+    >>> plain(-0.60197), plain(12.0, ".1f")
+    ('−0.602', '12.0')
+    """
+    return f"{value:{form}}".replace("-", "−")
+
+
 def number(value: float) -> str:
     """A number as mathematics, three significant digits.
 

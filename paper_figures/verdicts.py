@@ -20,6 +20,7 @@ from paper_figures.judged import COMMAND, EDGE, Row, placed, read
 from paper_figures.kept import KeptRecords
 from paper_figures.sources import Source
 from paper_figures.style import BLUE, FAINT, INK, ORANGE, PAGE, SMALL, VERMILLION
+from training.experiments.record import KEPT
 from training.predictions.verdicts import FILE
 
 TITLE = "Predictions about training and what the runs say"
@@ -104,8 +105,9 @@ def _row(axes: Axes, row: Row, line: float) -> None:
         axes.plot(row.distance, line, shown, color=colour, markerfacecolor=fill, markersize=5)
     dim = INK if row.verdict in ("confirmed", "contradicted", "inconclusive") else FAINT
     seeds = f"; n = {row.content['seeds']}" if row.content["seeds"] else ""
+    words = f"{row.effect or row.verdict}; predicted {row.bound}{seeds}"
     axes.annotate(
-        row.numbers + seeds, (1, line), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+        words, (1, line), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
         va="center", fontsize=SMALL, color=dim,
     )  # fmt: skip
 
@@ -151,20 +153,19 @@ def markdown(rows: Sequence[Row], scale: str) -> str:
 
 def _markdown_row(row: Row) -> str:
     c = row.content
-    bound = str(c["direction_or_margin"]).removeprefix("mean over seeds ")
-    cells = [f"`{c['id']}`: {c['sentence']}", ", ".join(c["claims"]), bound]
-    if row.verdict in ("not run", "stale") or c["effect"] is None:
+    cells = [f"`{c['id']}`: {c['sentence']}", ", ".join(c["claims"]), row.bound]
+    if not row.effect:
         cells += ["–"] * 4
     else:
-        ends = "–" if c["low"] is None else f"{c['low']:.3g}, {c['high']:.3g}"
         detects = "–" if c["minimum_detectable_effect"] is None else f"{c['minimum_detectable_effect']:.2g}"
         p_values = "–" if c["p_value"] is None else f"{c['p_value']:.2g} ({c['p_holm']:.2g})"
-        cells += [f"{c['effect']:.3g} [{ends}]", p_values, str(c["seeds"]), detects]
+        cells += [row.effect, p_values, str(c["seeds"]), detects]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in [*cells, row.word]) + " |"
 
 
 def _need(kept: KeptRecords) -> Source:
-    return Source("verdicts of the predictions", kept.folder / FILE, COMMAND)
+    records = "" if kept.folder == KEPT else f" --records {kept.folder}"
+    return Source("verdicts on the predictions", kept.folder / FILE, COMMAND + records)
 
 
 FIGURE = PaperFigure("verdicts", TITLE, PLACE, (_need,), draw)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from paper_figures import figure as writing
 from paper_figures.__main__ import main
-from paper_figures.catalogue import figures
+from paper_figures.catalogue import figures, find_figure
 from paper_figures.figure import as_json, write_together
 from paper_figures.kept import KeptRecords
 from paper_figures.style import figure_style
@@ -160,3 +160,7 @@ def test_importing_the_style_changes_no_setting_and_leaving_it_restores_them_all
 def test_numbers_are_saved_as_they_are(rows):
     numbers = {"rows": rows, "text": "[ 1, 2 ]", "lines": "[\n1,\n2\n]"}
     assert json.loads(as_json(numbers)) == numbers
+
+
+def test_a_figure_is_found_by_its_number_with_and_without_a_nought():
+    assert find_figure("fig4") is find_figure("fig04")
