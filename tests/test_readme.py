@@ -14,10 +14,16 @@ from numerics.__main__ import COMMANDS
 from numerics.__main__ import main as numerics_door
 from paper_figures.__main__ import main as figures_door
 from theory.__main__ import main as theory_door
+from training.__main__ import main as training_door
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOORS = {"numerics": numerics_door, "paper_figures": figures_door, "theory": theory_door}
+DOORS = {
+    "numerics": numerics_door,
+    "paper_figures": figures_door,
+    "theory": theory_door,
+    "training": training_door,
+}
 MODULES = sorted(set(re.findall(r"python -m (\w+[^`\n]*)", README)))
 TARGETS = sorted(set(re.findall(r"(?<!paper_figures )\bmake ([a-z-]+)\b", README)))
 
@@ -59,9 +65,7 @@ def _code(mentions: str) -> str:
     return found
 
 
-def test_the_proposition_of_the_readme_is_verified_and_a_false_one_is_refuted(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_proposition_of_the_readme_is_verified_and_a_false_one_is_refuted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code = _code("CLAIM = Claim(")
     assert len(code.splitlines()) <= 35
@@ -98,6 +102,12 @@ def test_the_readme_names_every_claim_and_every_verify_option():
 
     assert all(f"| {claim.id} |" in README for claim in claims())
     assert {"verify", "compare", "audit"} <= set(COMMANDS)
+
+
+def test_the_verdicts_of_the_readme_are_those_of_the_kept_records(capsys):
+    shown = README.partition("<!-- verdicts -->\n")[2].partition("<!-- /verdicts -->")[0]
+    assert training_door(["verdicts", "--markdown"]) == 0
+    assert shown == capsys.readouterr().out
 
 
 def test_a_report_that_cannot_be_written_gets_one_sentence(tmp_path, capsys):

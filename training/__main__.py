@@ -31,7 +31,7 @@ from training.experiments.record import (
 from training.predictions.catalogue import predictions
 from training.predictions.prediction import Records, judge
 from training.predictions.printing import show
-from training.predictions.verdicts import as_json, write_verdicts
+from training.predictions.verdicts import as_json, as_markdown, write_verdicts
 from training.records import PARTIAL, RunRecord, keep_record, read_record
 from training.stages import RunConfig
 from training.sweep import all_runs, cost, pending_runs, sweep
@@ -189,7 +189,13 @@ def keep(names: Names = (), runs: Path = Path("runs"), to: Path = KEPT) -> int:
     return 0
 
 
-def verdicts(write: bool = False, records: Path = KEPT, scale: Scale = "paper", json: bool = False) -> int:
+def verdicts(
+    write: bool = False,
+    records: Path = KEPT,
+    scale: Scale = "paper",
+    json: bool = False,
+    markdown: bool = False,
+) -> int:
     """Judge the predictions by the kept records.  Example: python -m training verdicts
 
     A prediction whose records are missing reads "not run", with the command that makes them; exit code 0 all the same.
@@ -199,12 +205,16 @@ def verdicts(write: bool = False, records: Path = KEPT, scale: Scale = "paper", 
         records: folder of kept experiments (runs/experiments holds those that are not kept).
         scale: scale of the records.
         json: print the JSON alone.
+        markdown: print a short Markdown table alone, as the README shows it.
     """
     known = Records(records, scale)
     judgements = judge(predictions(), known)
     path = write_verdicts(judgements, known) if write else None
     if json:
         print(as_json(judgements, known), end="")
+        return 0
+    if markdown:
+        print(as_markdown(judgements), end="")
         return 0
     show(_out(), judgements, known)
     if path is not None:

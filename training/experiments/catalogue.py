@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numerics.errors import InputError
 from training.experiments.experiment import Experiment
+from training.experiments.table06 import TABLE_6
 from training.experiments.toy_conditions import TOY_CONDITIONS, TOY_CONDITIONS_FRESH
 from training.experiments.toy_fig4 import TOY_FIG4
 from training.experiments.toy_fig5 import TOY_FIG5
@@ -17,7 +18,7 @@ from training.experiments.toy_probes import TOY_PROBES
 def experiments() -> tuple[Experiment, ...]:
     """Every experiment, in the paper's order; then what the theory and the reproduction need beyond it."""
     figures = (TOY_FIG4, TOY_FIG5, TOY_FIG6, TOY_FIG10, TOY_FIG13)
-    return (*figures, TOY_PARTS, TOY_PROBES, TOY_CONDITIONS, TOY_CONDITIONS_FRESH)
+    return (*figures, TABLE_6, TOY_PARTS, TOY_PROBES, TOY_CONDITIONS, TOY_CONDITIONS_FRESH)
 
 
 def find_experiment(name: str) -> Experiment:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from training.predictions.conditions_table import CONDITIONS
 from training.predictions.paper_table import PAPER
 from training.predictions.prediction import Prediction
+from training.predictions.table06 import TABLE_6
 from training.predictions.theory_table import THEORY
 
 
@@ -14,4 +15,4 @@ def predictions() -> tuple[Prediction, ...]:
     >>> len({prediction.id for prediction in predictions()}) == len(predictions())
     True
     """
-    return (*THEORY, *PAPER, *CONDITIONS)
+    return (*THEORY, *PAPER, *TABLE_6, *CONDITIONS)
