@@ -182,7 +182,9 @@ def _verdict(one: Judgement) -> str:
     words = {"contradicted": "not reproduced here (contradicted)"}.get(one.verdict, one.verdict)
     suggestive = ", suggestive" if one.suggestive else ""
     p = "" if one.p_holm is None else f", p = {one.p_holm:.2g}"
-    return f"{words}{suggestive} (asked: gain > {one.prediction.margin:g}{p})"
+    effect = one.minimum_detectable_effect
+    detects = "" if effect is None or not np.isfinite(effect) else f"; detects {effect:.2g}"
+    return f"{words}{suggestive} (asked: gain > {one.prediction.margin:g}{p}{detects})"
 
 
 def _why(dataset: str, kept: KeptRecords) -> str:
@@ -233,7 +235,8 @@ def _notes(paper: Mapping[str, Reported], scale: str, judged: Mapping[str, Judge
         "As many updates: labels alone for as many updates as SPT and finetuning together, which the paper does not "
         f"have.{over}",
         "Gains are paired within seeds. A verdict asks for half the paper's gain, by the interval and by exact sign "
-        f"flips with Holm's correction over {len(TABLE_6)} predictions; fewer than 6 seeds are at most inconclusive.",
+        f"flips with Holm's correction over {len(TABLE_6)} predictions; fewer than 6 seeds are at most inconclusive. "
+        "It detects a distance from what is asked of that size with power .8.",
         "Seeds vary initial weights, order and masks; TRAIN and TEST are the archive's, so the intervals say nothing "
         f"about other series. TEST holds {sizes} series.",
     )
@@ -324,9 +327,11 @@ def _picture(found: list[Found], paper: Mapping[str, Reported], scale: str) -> F
         for words, colour, marker in _STYLE.values()
     ]
     handles.append(
-        Line2D([], [], color=FAINT, marker="o", markerfacecolor="white", linestyle="", label="paper, ± deviation")
+        Line2D(
+            [], [], color=FAINT, marker="o", markerfacecolor="white", linestyle="", markersize=4.5, label="paper, ± sd"
+        )
     )
-    handles.append(Line2D([], [], color=FAINT, marker="o", linestyle="", label="ours, ± 95 % interval"))
+    handles.append(Line2D([], [], color=FAINT, marker="o", linestyle="", markersize=4.5, label="ours, ± 95 % interval"))
     picture.legend(handles=handles, loc="outside lower center", ncols=3)
     return picture
 

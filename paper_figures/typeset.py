@@ -215,7 +215,7 @@ def _html_code(text: str) -> str:
 
 _CSS = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff }
-body { max-width: 84rem; margin: 2rem auto; padding: 0 1rem }
+body { max-width: 90rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.3rem }
 h2 { font-size: 1.1rem; margin-top: 2rem }
 img { max-width: 100%; width: 42rem }
@@ -223,9 +223,9 @@ img { max-width: 100%; width: 42rem }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
 table { border-top: 1.5px solid #222; border-bottom: 1.5px solid #222 }
 tbody { border-top: 1px solid #222 }
-th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap; vertical-align: top; font-weight: normal }
+th, td { padding: .25rem .45rem; text-align: right; white-space: nowrap; vertical-align: top; font-weight: normal }
 th.text, td.text { text-align: left }
-td.text:last-child { white-space: normal; min-width: 14rem }
+td.text:last-child { white-space: normal; min-width: 12rem }
 th.group { text-align: center; border-bottom: 1px solid #8a8a8a }
 code { font-size: .92em; overflow-wrap: anywhere }
 li { max-width: 60rem }

@@ -238,7 +238,7 @@ def _prepared(task: FileTask) -> str:
 def _remedy(entry: Entry) -> str:
     if entry.release is not None:
         return f"fetch {entry.name} ({entry.release.size})"
-    return "nothing to do" if _there(entry) == "made here" else "put it into the data folder (see README)"
+    return "nothing to do" if _there(entry) == "made here" else "put it into the data folder; check names the place"
 
 
 def _report(name: str, record: dict[str, Any]) -> None:

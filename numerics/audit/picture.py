@@ -57,7 +57,7 @@ def draw(results: dict[str, Any]) -> bytes:
         figure.suptitle(
             f"{data['name']}: {data['sequences']} sequences of length {data['length']}; pattern {options['pattern']}, "
             f"mask {options['mask']}, pooling {options['pooling']}\n"
-            + textwrap.fill(results["verdict"]["sentence"], 108),
+            + textwrap.fill(" ".join([results["verdict"]["sentence"], *map(_note, results["notes"])]), 108),
             fontsize=8.5, x=0.01, ha="left",
         )  # fmt: skip
         written = io.BytesIO()
@@ -65,10 +65,14 @@ def draw(results: dict[str, Any]) -> bytes:
     return written.getvalue()
 
 
+def _note(text: str) -> str:
+    return f"Note: {text}."
+
+
 _SLOPES = {
     "spt_slope": "unmasked",
     "spt_slope_autograd": "by automatic\ndifferentiation",
-    "spt_slope_diagonal": "no query\nsees itself",
+    "spt_slope_diagonal": "full mask,\nself left out",
     "spt_slope_masked": "tokens masked",
     "order_slope": "part that\nrests on order",
 }

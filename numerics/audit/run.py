@@ -35,6 +35,8 @@ from numerics.structured.scores import named_scores
 LARGEST = 1e30
 #: A constant tail of at least this share of a sequence looks like padding.
 PADDING = 0.05
+#: As many symbols as a byte has values look like a picture or a series.
+MANY_SYMBOLS = 200
 #: All distances are kept for sequences up to this length, else so many.
 DISTANCES = 2048
 
@@ -201,9 +203,16 @@ def _notes(sequences: Sequences) -> list[str]:
     changes = (symbols != symbols[:, -1:])[:, ::-1]
     tail = np.where(changes.any(axis=1), changes.argmax(axis=1), sequences.length)
     share = float(tail.mean() / sequences.length)
+    notes = []
+    if sequences.data.vocabulary >= MANY_SYMBOLS:
+        notes.append(
+            f"integer tokens are taken as {sequences.data.vocabulary} symbols without an order: save grey values or "
+            "raw series as floats N x L x 1"
+        )
     if share < PADDING:
-        return []
+        return notes
     return [
+        *notes,
         f"{share:.0%} of the positions repeat the last symbol of their sequence: if that is padding, it counts as "
-        "order here; cut the sequences to the shortest"
+        "order here; cut the sequences to the shortest",
     ]

@@ -137,7 +137,12 @@ def _built(build: Callable[[], Any], seed: int | None) -> nn.Module:
 
 
 def _checked_pattern(pattern: Any) -> Tensor:
-    wanted = torch.as_tensor(np.asarray(pattern, dtype=np.float64))
+    try:
+        wanted = torch.as_tensor(np.asarray(pattern, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError(
+            f"a pattern is a matrix of numbers: got {pattern!r}; numerics.patterns.score_pattern makes one from a name"
+        ) from None
     if wanted.dim() != 2 or not bool(torch.isfinite(wanted).all()):
         raise InputError(
             f"a pattern must be one finite matrix: got shape {tuple(wanted.shape)}; use numerics.patterns.score_pattern"

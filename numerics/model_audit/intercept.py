@@ -129,8 +129,8 @@ def check_caught(tap: AttentionTap) -> None:
         return
     raise InputError(
         "attention must go through torch.nn.functional.scaled_dot_product_attention: met "
-        f"{what_was_met(tap) or 'no softmax and no attention at all'}; call that function "
-        "there (Hugging Face: attn_implementation='sdpa'; compiled or scripted models: audit the plain module)"
+        f"{what_was_met(tap) or 'no softmax and no attention at all'}; audit a model with attention that calls it "
+        "(Hugging Face: attn_implementation='sdpa'; compiled or scripted models: audit the plain module)"
     )
 
 
