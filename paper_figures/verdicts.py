@@ -66,7 +66,7 @@ def _picture(rows: Sequence[Row], scale: str) -> Figure:
     tables = list(dict.fromkeys(row.table for row in rows))
     height = 1.5 + 0.19 * (len(rows) + 1.4 * len(tables))
     picture = Figure(figsize=(PAGE, height))
-    picture.suptitle(f"{TITLE}\ntoy task, {scale} scale; 95 % intervals over seeds", fontsize=9)
+    picture.suptitle(f"{TITLE}\n{scale} scale; 95 % intervals over seeds", fontsize=9)
     axes = picture.subplots()
     axes.axvspan(0, EDGE * 1.6, color=FAINT, alpha=0.08, linewidth=0)
     axes.axvline(0, color=FAINT, linewidth=0.8)

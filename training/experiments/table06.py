@@ -51,7 +51,7 @@ class Table6:
     label_rate: float = setting(
         3e-3, f"ours: at Image's 1e-3 scratch fitted .84 of GunPoint's TRAIN by epoch 80 of the trial; {_UNSTATED}"
     )
-    """Learning rate of the label stage: one for all conditions, chosen on scratch, which it can only favour."""
+    """Learning rate of the label stage: one for all conditions, chosen on scratch (which that favours, if any)."""
     spt_rate: float = setting(3e-3, f"ours: that of the label stage, as in A.2 for Image; {_UNSTATED}")
     """Learning rate of self-pretraining."""
     warmup_steps: int = setting(0, "ours: the code's 2000 or more would outlast every run here; the paper states none")
