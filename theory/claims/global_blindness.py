@@ -113,6 +113,7 @@ CLAIM = Claim(
             _blind(Setting(MaskKind.ANY, PoolingKind.MEAN), RING.constraint),
         ),
     ),
+    least_length=3,  # on two positions most offset masks leave a query one key
 )  # fmt: skip
 
 LEMMAS = tuple(
