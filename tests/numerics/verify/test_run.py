@@ -111,7 +111,9 @@ def quick(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_a_full_run_writes_both_reports_and_exits_zero(quick, capsys):
+def test_a_full_run_writes_both_reports_and_exits_zero(quick, monkeypatch, capsys):
+    some = tuple(find_claim(identifier) for identifier in ("P1", "G2", "G3", "Q2"))
+    monkeypatch.setattr(door, "all_claims", lambda: some)
     assert door.main(["verify", "--jobs", "1"]) == 0
     results = load_results(quick / "reports/verify/results.json")
     assert {c["verdict"] for c in results["claims"]} == {"verified"}
@@ -119,7 +121,7 @@ def test_a_full_run_writes_both_reports_and_exits_zero(quick, capsys):
     assert {lemma["status"] for lemma in results["lemmas"]} == {"passed"}
     assert results["inputs"][0]["sequences"] == 20
     page = (quick / "reports/verify/index.html").read_text(encoding="utf-8")
-    assert all(f'id="claim-{c.id}"' in page for c in claims())
+    assert all(f'id="claim-{c.id}"' in page for c in some)
     assert "verified" in capsys.readouterr().out
 
 
