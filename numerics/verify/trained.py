@@ -47,7 +47,8 @@ def trained(claim: str, folder: Path = RECORDS) -> Evidence:
         word: sum(row["verdict"] == word for row in held) for word in ("confirmed", "contradicted", "inconclusive")
     }
     summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return Evidence(Grade.TRAINED, worst, 0.0, f"{summary} ({'; '.join(row['id'] for row in held)})", {"predictions": rows})
+    names = "; ".join(row["id"] for row in held)
+    return Evidence(Grade.TRAINED, worst, 0.0, f"{summary} ({names})", {"predictions": rows})
 
 
 def _not_run(summary: str) -> Evidence:
