@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,10 @@ def _parallel(
     wave = sorted(wave, key=cost, reverse=True)
     calls = [joblib.delayed(_remote)(run, runs.resolve(), checkpoint_seconds) for run in wave]
     options: dict[str, Any] = {"backend": "loky", "inner_max_num_threads": 1}
+    cluster: AbstractContextManager[Any] = nullcontext()
     if backend == "dask":
-        _connect_to_dask(jobs)
-        options = {"backend": "dask"}
-    with joblib.parallel_config(**options):
+        cluster, options = _connect_to_dask(jobs), {"backend": "dask"}
+    with cluster, joblib.parallel_config(**options):
         for name in joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=2 * jobs)(calls):
             progress(_found(next(run for run in wave if run.id == name), runs))
 
@@ -103,7 +104,7 @@ def _found(config: RunConfig, runs: Path) -> RunRecord:
     return record
 
 
-def _connect_to_dask(jobs: int) -> None:
+def _connect_to_dask(jobs: int) -> AbstractContextManager[Any]:
     try:
         client = import_module("distributed").Client
     except ImportError:
@@ -112,4 +113,5 @@ def _connect_to_dask(jobs: int) -> None:
             "pip install 'attention-blindness[cluster]'"
         ) from None
     address = os.environ.get("DASK_SCHEDULER_ADDRESS")
-    client(address) if address else client(n_workers=jobs, threads_per_worker=1)
+    made: AbstractContextManager[Any] = client(address) if address else client(n_workers=jobs, threads_per_worker=1)
+    return made

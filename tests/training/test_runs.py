@@ -67,22 +67,22 @@ def test_an_interrupted_run_ends_with_the_bits_of_an_uninterrupted_one(config, s
 
 
 def test_a_chain_killed_at_random_moments_ends_with_the_bits_of_an_uninterrupted_one(tmp_path):
-    config = finetune(pretraining(epochs=30), Supervised(epochs=30, batch=8))
+    config = finetune(pretraining(epochs=60), Supervised(epochs=60, batch=8))
     whole = execute(config, tmp_path / "whole")
     runs, draw, killed = tmp_path / "killed", random.Random(0), 0
     context = multiprocessing.get_context("fork")
     runs.mkdir()
-    for _ in range(8):
+    for _ in range(20):
         process = context.Process(target=execute, args=(config, runs, EVERY_STEP))
         process.start()
-        process.join(draw.uniform(0.02, 0.25))
+        process.join(draw.uniform(0.02, 0.16))
         if process.is_alive():
             process.kill()  # SIGKILL: nothing of the run may clean up
             killed += 1
         process.join()
         for folder in runs.glob("trajectory-*"):
             assert read_record(folder).state == "finished"
-    assert killed >= 3, "the kills must hit a running process"
+    assert killed >= 10, "the kills must hit a running process"
     resumed = execute(config, runs)
     assert result(resumed) == result(whole)
     (before,) = [record for record in list_records(runs) if "-spt-" in record.id]
