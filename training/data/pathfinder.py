@@ -116,7 +116,7 @@ class PathFinderTask:
         images = _Images([level / path for path, _ in entries], self.size)
         self._write_splits(writer, np.array([label for _, label in entries]), images)
 
-    def _write_splits(self, writer: Writer, labels: ndarray, images: Sequence[UInt8[ndarray, "size size"]]) -> None:
+    def _write_splits(self, writer: Writer, labels: ndarray, images: Sequence[Any]) -> None:
         for split, index in random_split(tenths(len(labels)), self.split_seed).items():
             index = limited(index, self.train_limit if split == "train" else self.test_limit)
             rows = (images[place] for place in index.tolist())
