@@ -64,7 +64,8 @@ def _claims_pass() -> None:
         for claim in claims():
             evidence = run_grade(claim, grade, SMALL)
             _require(
-                evidence.status is Status.PASSED, f"{claim.id}: {grade} {evidence.status}: {evidence.summary[:120]}"
+                evidence.status is Status.PASSED or grade.value in claim.exempt,
+                f"{claim.id}: {grade} {evidence.status}: {evidence.summary[:120]}",
             )
             held[claim.id].append(evidence)
     for lemma in lemmas():
