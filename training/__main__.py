@@ -20,6 +20,7 @@ from numerics.errors import InputError
 from training.data_command import data
 from training.experiments.catalogue import experiments, find_experiment
 from training.experiments.experiment import SCALES, Experiment, Scale
+from training.experiments.partial import runnable, select_datasets, with_finished
 from training.experiments.record import (
     FOLDER,
     KEPT,
@@ -58,10 +59,12 @@ def run(
     jobs: int = os.cpu_count() or 1,
     backend: str = "processes",
     checkpoint_seconds: float = 30.0,
+    only: tuple[str, ...] = (),
 ) -> int:
     """Run an experiment, resumably.  Example: python -m training run toy-fig4 --scale smoke
 
     Stop it with Ctrl-C and say the same again: it goes on from its checkpoints and ends with the same numbers.
+    What its data are missing for is not run, and said so with the command that gets them; the rest is.
     Exit code 0: all runs are there; 2: bad input, or the disk is full; 3: internal error; 130: interrupted.
 
     Args:
@@ -71,18 +74,27 @@ def run(
         jobs: number of single-threaded processes.
         backend: processes, or dask (extra "cluster"; scheduler from DASK_SCHEDULER_ADDRESS).
         checkpoint_seconds: least time between checkpoints of one run.
+        only: data sets (first words of conditions) to run now; the record holds all that are there.
     """
     chosen = find_experiment(experiment)
     if runs.exists() and not runs.is_dir():
         raise InputError(f"--runs must be a folder: {runs} is a file; name another folder")
-    labeled = chosen.runs(scale)
+    listed = chosen.runs(scale)
+    for line in chosen.statement(scale) if chosen.statement is not None else ():
+        _err().print(line, soft_wrap=True)
+    with _err().status("looking for data, preparing what is not prepared yet"):
+        labeled, missing = runnable(select_datasets(listed, only))
     configs = [item.config for item in labeled]
     pending = pending_runs(configs, runs)
     total = len(all_runs(configs))
     _err().print(f"{chosen.name} at {scale} scale: {total} runs, {total - len(pending)} there already")
     records = _with_progress(configs, pending, runs, jobs, backend, checkpoint_seconds)
-    record = write_experiment(chosen, scale, labeled, records, runs)
+    if only:
+        labeled, records = with_finished(listed, labeled, records, runs)
+    record = write_experiment(chosen, scale, labeled, records, runs, missing)
     _show(chosen, record)
+    for dataset, why in missing.items():
+        _out().print(f"{dataset}: not run: missing data: {why}", soft_wrap=True)
     _out().print(f"record: {record.folder}", soft_wrap=True)
     return 0
 

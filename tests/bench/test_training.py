@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import joblib
 import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -122,7 +121,7 @@ def test_many_label_runs(benchmark: BenchmarkFixture, report: Callable[[Row], No
         for seed in range(4)
         for rate in (1e-3, 3e-3, 1e-2)
     ]
-    joblib.Parallel(n_jobs=2)(joblib.delayed(execute)(run, tmp_path / "warm", Execution()) for run in runs[:2])
+    sweep(runs[:2], tmp_path / "warm", jobs=2)  # the processes that it starts stay for the next sweep
     rounds = iter(range(100))
 
     def sequential() -> float:

@@ -105,6 +105,14 @@ class ImageTask:
 _Arrays = tuple[dict[str, UInt8[ndarray, "images 32 32"]], dict[str, UInt8[ndarray, " images"]]]
 
 
+def image_source() -> str:
+    """``jpeg`` where that npz is at hand and the official release, whole, is not; else ``official``."""
+    whole = _RECORD_BYTES * _RECORDS
+    files = [data_root() / place / "test_batch.bin" for place in _BINARY]
+    official = any(file.is_file() and file.stat().st_size == whole for file in files)
+    return "jpeg" if not official and any((data_root() / place).is_file() for place in _JPEG) else "official"
+
+
 def find_binary() -> Path:
     """The folder of the official binary release."""
     for place in _PICKLED:
@@ -183,9 +191,9 @@ def read_jpeg(writer: Writer) -> _Arrays:
     return {pool: arrays[f"x_{pool}"] for pool in ("train", "test")}, labels
 
 
-def shrink(images: UInt8[ndarray, "images 32 32"], size: int) -> UInt8[ndarray, "images size size"]:
+def shrink(images: UInt8[ndarray, "images side side"], size: int) -> UInt8[ndarray, "images size size"]:
     """Means of square blocks, rounded half up to a grey level."""
-    factor = 32 // size
+    factor = images.shape[1] // size
     blocks = images.reshape(len(images), size, factor, size, factor).sum((2, 4), dtype=np.uint32)
     return ((2 * blocks + factor**2) // (2 * factor**2)).astype(np.uint8)
 

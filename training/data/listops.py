@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -170,7 +170,7 @@ def read_source(source: str) -> list[str]:
     return [symbol for symbol in source.split() if symbol not in "()"]
 
 
-def short_listops(train: int = 8000, longest: int = 256, seed: int = 0) -> ListOpsTask:
+def short_listops(train: int = 8000, longest: int = 256, seed: int = 0, held_out: int = 1000) -> ListOpsTask:
     """A generated set of short rows, for laptops: the same law between 16 and ``longest`` tokens."""
-    law = replace(ListOpsLaw(), train=train, validation=1000, test=1000, more_than=16, less_than=longest, seed=seed)
+    law = ListOpsLaw(train, held_out, held_out, more_than=16, less_than=longest, seed=seed)
     return ListOpsTask(source="generated", law=law)

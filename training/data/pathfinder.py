@@ -22,6 +22,7 @@ from PIL import Image
 
 from training.config import configuration, setting
 from training.data import pathfinder_generator
+from training.data.image import shrink
 from training.data.pathfinder_generator import PathFinderLaw
 from training.data.places import DataError, find_data, lra_places
 from training.data.prepared import Prepared, Writer, label_counts, load_prepared
@@ -59,6 +60,8 @@ class PathFinderTask:
     """Training images kept; 0 for all."""
     test_limit: int = 0
     """Validation and test images kept, each; 0 for all."""
+    shrink: int = setting(1, "ours, for laptops: means of square blocks")
+    """Pixels a side that become one token: 2 makes 16 by 16 tokens of 32 by 32 pixels."""
     skip_unreadable: bool = False
     """Leave out images that cannot be read (the release has one, in curv_baseline) instead of refusing the set."""
 
@@ -70,13 +73,16 @@ class PathFinderTask:
             raise DataError(f"the release has images of 32, 64, 128 and 256 pixels: size={self.size}; use 32")
         if self.contour_length not in LEVELS:
             raise DataError(f"a level is a contour length of 6, 9 or 14: {self.contour_length}; use 14")
+        if self.shrink < 1 or self.size % self.shrink:
+            raise DataError(f"shrink must divide the size: shrink={self.shrink}, size={self.size}; use 1 or 2")
         if self.source == "generated":
             _ = self.law
 
     @property
     def name(self) -> str:
         """Short name, used in run names."""
-        return {32: "pathfinder", 128: "pathx"}.get(self.size, f"pathfinder{self.size}")
+        side = self.size // self.shrink
+        return {32: "pathfinder", 128: "pathx"}.get(side, f"pathfinder{side}")
 
     @property
     def law(self) -> PathFinderLaw:
@@ -120,8 +126,9 @@ class PathFinderTask:
     def _write_splits(self, writer: Writer, labels: ndarray, images: Sequence[Any]) -> None:
         for split, index in random_split(tenths(len(labels)), self.split_seed).items():
             index = limited(index, self.train_limit if split == "train" else self.test_limit)
-            rows = (images[place] for place in index.tolist())
-            writer.rows(f"{split}-tokens", (len(index), self.size**2, 1), "uint8", rows)
+            side = self.size // self.shrink
+            rows = (shrink(images[place][None], side) for place in index.tolist())
+            writer.rows(f"{split}-tokens", (len(index), side**2, 1), "uint8", rows)
             writer.array(f"{split}-labels", labels[index].astype(np.int16))
             counts = label_counts(labels[index])
             writer.split(split, len(index), index, seed=self.split_seed, labels=counts)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from numerics.errors import InputError
 from training.experiments.experiment import Experiment
+from training.experiments.lra.accuracy import TABLES
+from training.experiments.lra.audit import AUDIT_OF_LRA
+from training.experiments.lra.fig7 import FIGURE_7
+from training.experiments.lra.probes import PROBES_OF_LRA
+from training.experiments.lra.weights import WEIGHT_TABLES
 from training.experiments.table06 import TABLE_6
 from training.experiments.toy_conditions import TOY_CONDITIONS, TOY_CONDITIONS_FRESH
 from training.experiments.toy_fig4 import TOY_FIG4
@@ -18,7 +23,18 @@ from training.experiments.toy_probes import TOY_PROBES
 def experiments() -> tuple[Experiment, ...]:
     """Every experiment, in the paper's order; then what the theory and the reproduction need beyond it."""
     figures = (TOY_FIG4, TOY_FIG5, TOY_FIG6, TOY_FIG10, TOY_FIG13)
-    return (*figures, TABLE_6, TOY_PARTS, TOY_PROBES, TOY_CONDITIONS, TOY_CONDITIONS_FRESH)
+    tables = sorted((*TABLES, TABLE_6, *WEIGHT_TABLES), key=lambda table: int(table.name.removeprefix("table")))
+    return (
+        *figures,
+        *tables,
+        FIGURE_7,
+        PROBES_OF_LRA,
+        AUDIT_OF_LRA,
+        TOY_PARTS,
+        TOY_PROBES,
+        TOY_CONDITIONS,
+        TOY_CONDITIONS_FRESH,
+    )
 
 
 def find_experiment(name: str) -> Experiment:

@@ -27,6 +27,8 @@ class LabeledRun:
     """The run (its ancestors are run too)."""
 
 
+#: From a scale, the experiment's runs.
+Runs = Callable[[Scale], list[LabeledRun]]
 #: From a scale, the experiment's runs and their records to files by name.
 Tables = Callable[[Scale, Sequence[LabeledRun], Sequence[RunRecord]], Mapping[str, bytes]]
 
@@ -41,7 +43,7 @@ class Experiment:
     """What it shows, in one line."""
     place: str
     """Figure or table of the paper."""
-    runs: Callable[[Scale], list[LabeledRun]]
+    runs: Runs
     """The runs at a scale."""
     costs: dict[Scale, str]
     """Wall time to expect on two cores."""
@@ -51,3 +53,5 @@ class Experiment:
     """Measures the finished runs (networks included) and names further files of the record, with their content."""
     keeps_curves: bool = True
     """Whether the record holds the curves of all runs (epochs.csv)."""
+    statement: Callable[[Scale], Sequence[str]] | None = None
+    """Said before the runs: the smallest effect that they could show, a line a data set."""

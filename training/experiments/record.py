@@ -75,9 +75,17 @@ class ExperimentRecord:
 
 
 def write_experiment(
-    experiment: Experiment, scale: Scale, labeled: list[LabeledRun], records: list[RunRecord], runs: Path
+    experiment: Experiment,
+    scale: Scale,
+    labeled: list[LabeledRun],
+    records: list[RunRecord],
+    runs: Path,
+    missing: Mapping[str, str] | None = None,
 ) -> ExperimentRecord:
-    """Put the records of an experiment's runs side by side, and add what it measures on them."""
+    """Put the records of an experiment's runs side by side, and add what it measures on them.
+
+    ``missing`` names the data sets that were not run, with the reason.
+    """
     folder = runs / FOLDER / f"{experiment.name}-{scale}"
     files = _run_tables(labeled, records, experiment.keeps_curves) if labeled else {}
     if experiment.tables is not None:
@@ -95,6 +103,8 @@ def write_experiment(
         "example_config": as_plain(labeled[-1].config) if labeled else None,
         "sources": sources(labeled[-1].config) if labeled else {},
         "cpu_seconds": round(sum(record.content["cost"]["cpu_seconds"] for record in records), 1),
+        "missing": dict(missing or {}),
+        "power": list(experiment.statement(scale)) if experiment.statement is not None else [],
         "environment": environment(),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from training.data.sequences import SequenceSet
 from training.execute import load_data
+from training.experiments.displacement import label_pairs, pretraining_pair
 from training.experiments.experiment import Experiment, LabeledRun, Scale
 from training.experiments.record import csv_bytes
 from training.experiments.toy_fig4 import PRESETS, ToyFig4, labels, pretraining
@@ -37,7 +38,6 @@ from training.probes.network import (
     displacement_measures,
     positional_maps,
     random_displacement,
-    weight_measures,
 )
 from training.probes.patterns import alignment
 from training.probes.predicted import predicted_patterns
@@ -143,20 +143,12 @@ def _probe_rows(of_seed: Mapping[tuple[str, float], RunRecord], seed: int) -> It
 def _weight_rows(of_seed: Mapping[tuple[str, float], RunRecord]) -> Iterator[dict[str, Any]]:
     spt = next(record for (condition, _), record in of_seed.items() if condition == "spt")
     spt_rate = next(rate for condition, rate in of_seed if condition == "spt")
-    random, pretrained = initial_model(spt), spt.model()
-    yield from _pair("R>SPT", spt_rate, random, pretrained)
+    for pair, row in pretraining_pair(spt):
+        yield {"pair": pair, "learning_rate": spt_rate} | row
     for (condition, rate), record in of_seed.items():
         if condition == "spt-finetune":
-            finetuned, from_scratch = record.model(), of_seed["scratch", rate].model()
-            yield from _pair("R>SC", rate, random, from_scratch)
-            yield from _pair("SPT>FT", rate, pretrained, finetuned)
-            yield from _pair("R>FT", rate, random, finetuned)
-            yield from _pair("SC>FT", rate, from_scratch, finetuned)
-
-
-def _pair(name: str, rate: float, start: SequenceModel, end: SequenceModel) -> Iterator[dict[str, Any]]:
-    for row in weight_measures(start, end):
-        yield {"pair": name, "learning_rate": rate} | row
+            for pair, row in label_pairs(spt, of_seed["scratch", rate], record):
+                yield {"pair": pair, "learning_rate": rate} | row
 
 
 TOY_PROBES = Experiment(

@@ -109,11 +109,15 @@ def minimum_detectable_effect(values: Sequence[float] | Values, level: float = L
     count, deviation = len(found), _deviation(found)
     if count < 2:
         return math.inf
+    return detectable_shift(count, level, power) * deviation / math.sqrt(count)
+
+
+def detectable_shift(count: int, level: float = LEVEL, power: float = POWER) -> float:
+    """Distance of the mean, in standard errors, that a two-sided t test of ``count`` values finds with ``power``."""
     high = 2.0
     while power_of(high, count, level) < power:
         high *= 2
-    shift = optimize.brentq(lambda shift: power_of(shift, count, level) - power, 0.0, high)
-    return float(shift) * deviation / math.sqrt(count)
+    return float(optimize.brentq(lambda shift: power_of(shift, count, level) - power, 0.0, high))
 
 
 def power_of(shift: float, count: int, level: float = LEVEL) -> float:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from training.data.sequences import SequenceSet
 from training.model.groups import group_of
@@ -111,14 +112,19 @@ def random_displacement(model: SequenceModel, token_count: int, random: torch.Ge
 
     It tells which share of a stripe fraction is the geometry of the positions rather than the objective.
     """
-    attention = model.layer(0).attention
-    places = model.embedding.places(token_count)[0].double()
-    query, key = attention.query.weight.double(), attention.key.weight.double()
-    moves = torch.randn(2, *query.shape, generator=random, dtype=torch.float64)
-    depth = query.shape[0] // attention.heads
+    block = model.layer(0)
+    attention = block.attention
+    places = block.attention_norm(model.embedding.places(token_count))[0].double()
+    queries, keys = _mapped(attention.query, places), _mapped(attention.key, places)
+    moves = torch.randn(2, *attention.query.weight.shape, generator=random, dtype=torch.float64)
+    depth = queries.shape[1] // attention.heads
     change = []
     for head in range(attention.heads):
         rows = slice(head * depth, (head + 1) * depth)
-        moved = moves[0, rows].T @ key[rows] + query[rows].T @ moves[1, rows]
-        change.append(places @ moved @ places.T / math.sqrt(depth))
+        moved = places @ moves[0, rows].T @ keys[:, rows].T + queries[:, rows] @ moves[1, rows] @ places.T
+        change.append(moved / math.sqrt(depth))
     return torch.stack(change)
+
+
+def _mapped(linear: nn.Linear, places: Float[Tensor, "tokens width"]) -> Float[Tensor, "tokens width"]:
+    return F.linear(places, linear.weight.double(), None if linear.bias is None else linear.bias.double())

@@ -9,6 +9,7 @@ which mimetic initialisation writes), and the moment of shuffled positions.  Pat
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -29,19 +30,23 @@ CONTROLS = ("no_data", "positions", "shuffled")
 
 
 def predicted_patterns(
-    data: SequenceSet, width: int, mask_ratio: float, seed: int = 0
+    data: SequenceSet, width: int, mask_ratio: float, seed: int = 0, *, normalise: bool = False
 ) -> dict[str, Float[Tensor, "tokens tokens"]]:
-    """Every pattern of ``PATTERNS`` for additive sinusoidal positions; ``seed`` draws the shuffle."""
-    moment = second_moment(data)
-    return patterns_of_moment(moment, width, mask_ratio, seed)
+    """Every pattern of ``PATTERNS`` for additive sinusoidal positions; ``seed`` draws the shuffle.
+
+    With ``normalise`` the positions pass a LayerNorm first, as they do in a pre-norm network without content.
+    """
+    return patterns_of_moment(second_moment(data), width, mask_ratio, seed, normalise=normalise)
 
 
 def patterns_of_moment(
-    moment: Float[Tensor, "tokens tokens"], width: int, mask_ratio: float, seed: int = 0
+    moment: Float[Tensor, "tokens tokens"], width: int, mask_ratio: float, seed: int = 0, *, normalise: bool = False
 ) -> dict[str, Float[Tensor, "tokens tokens"]]:
     """The same from a second moment."""
     count = len(moment)
     places = sinusoids(count, width, moment)
+    if normalise:
+        places = F.layer_norm(places, (width,))
     kernel = places @ places.T
     centring = torch.eye(count).to(moment) - 1 / count
     order = torch.randperm(count, generator=generator(seed, "shuffled positions"))

@@ -1,0 +1,175 @@
+"""Tables 1, 2, 3, 4, 5, 7, 8 and 9: accuracy by arm, on as many data sets as the paper has.
+
+Every record also holds ``choices.csv``: each value of each recipe with its source and with what other sources say.
+At laptop scale the networks have one block, so that Tables 1, 2, 4 and 9 share their runs; "deep" is two blocks there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import polars
+
+from training.experiments.experiment import Experiment, LabeledRun, Runs, Scale
+from training.experiments.lra.arms import FROZEN, WRITTEN, Arms, labeled
+from training.experiments.lra.power import Recipes, power_statement
+from training.experiments.lra.swap import swapped
+from training.experiments.record import csv_bytes
+from training.recipes.catalogue import ABLATED, DATASETS, recipe
+from training.recipes.recipe import Choice, Recipe
+from training.records import RunRecord
+
+CHOICES = "choices.csv"
+SHOWN = ("peak_test_accuracy", "final_test_accuracy", "final_train_accuracy")
+
+TABLE_1_ARMS = ("scratch", "scratch-matched", "spt-finetune")
+TABLE_2_ARMS = ("scratch", *FROZEN)
+TABLE_3_ARMS = (
+    "scratch", "spt-finetune", "attention", "attention+norms", "attention+encoder", "attention+norms+encoder",
+    "attention+mlp", "mlp+norms+encoder",
+)  # fmt: skip
+TABLE_4_ARMS = ("scratch", "scratch-matched", "spt-finetune", "qk", "all-but-qk", *WRITTEN)
+#: Arms that Table 4 repeats from independent initial weights.
+INDEPENDENT_ARMS = ("scratch", "spt-finetune", "qk", "all-but-qk")
+TABLE_9_ARMS = (
+    "scratch", "spt-finetune", "attention", "qk", "qk+encoder+norms", "attention+encoder+norms", "qk+norms",
+    "encoder+attention+mlp", "attention+mlp+norms",
+)  # fmt: skip
+SCHEMES = ("sinusoidal", "alibi", "fire", "rope", "sinusoidal+alibi", "sinusoidal+fire", "rope+alibi")
+#: Epochs of self-pretraining (Table 7 and Figure 3).
+LENGTHS: dict[Scale, tuple[int, ...]] = {
+    "smoke": (0, 1, 2),
+    "laptop": (0, 1, 3, 10, 30),
+    "paper": (0, 1, 10, 50, 100, 150, 200),
+}
+TABLE_7_DATASETS = ("listops", "image", "pathfinder")
+DEPTHS: dict[Scale, tuple[int, ...]] = {"smoke": (1, 2), "laptop": (1, 2), "paper": (1, 2, 3)}
+_OTHER = {"image": "pathfinder", "pathfinder": "image"}
+
+
+def shallow(dataset: str, scale: Scale) -> Recipe:
+    """The recipe with one block (Tables 4 and 9, Figure 7)."""
+    return recipe(dataset, scale).changed(layers=Choice(1, "paper, section 3.4"))
+
+
+def deep(dataset: str, scale: Scale) -> Recipe:
+    """The recipe with the paper's depth; with two blocks at smaller scales."""
+    found = recipe(dataset, scale)
+    return found if scale == "paper" else found.changed(layers=Choice(2, "ours: the least that is deep"))
+
+
+def _of(make: Iterable[Recipe], arms: Sequence[str]) -> list[LabeledRun]:
+    return [run for found in make for run in labeled(found, arms)]
+
+
+def table_1(scale: Scale) -> list[LabeledRun]:
+    """Scratch, scratch with equal compute, self-pretraining, on all tasks."""
+    return _of((recipe(dataset, scale) for dataset in DATASETS), TABLE_1_ARMS)
+
+
+def table_2(scale: Scale) -> list[LabeledRun]:
+    """Labels alone with attention, or attention and MLP, left at random."""
+    return _of((recipe(dataset, scale) for dataset in DATASETS), TABLE_2_ARMS)
+
+
+def table_3(scale: Scale) -> list[LabeledRun]:
+    """Deep networks of which a part starts from self-pretraining."""
+    return _of((deep(dataset, scale) for dataset in ABLATED), TABLE_3_ARMS)
+
+
+def table_4(scale: Scale) -> list[LabeledRun]:
+    """One block: query and key alone, everything else, attention written without training; tied and independent."""
+    recipes = [shallow(dataset, scale) for dataset in ABLATED]
+    independent = (run for found in recipes for run in labeled(found, INDEPENDENT_ARMS, scheme="independent"))
+    return [*_of(recipes, TABLE_4_ARMS), *independent]
+
+
+def table_5(scale: Scale) -> list[LabeledRun]:
+    """Positional schemes, from scratch and after self-pretraining."""
+    return [
+        run
+        for dataset in ABLATED
+        for positions in SCHEMES
+        for run in labeled(
+            recipe(dataset, scale).changed(positions=Choice(positions, "paper, Table 5")),
+            ("scratch", "spt-finetune"),
+            prefix=f"{positions} ",
+        )
+    ]
+
+
+def table_7(scale: Scale) -> list[LabeledRun]:
+    """Labels after self-pretraining of growing length."""
+    return [run for dataset in TABLE_7_DATASETS for run in _lengths(recipe(dataset, scale), LENGTHS[scale])]
+
+
+def _lengths(found: Recipe, lengths: Iterable[int]) -> Iterator[LabeledRun]:
+    for epochs in lengths:
+        longer = found.changed(spt_epochs=Choice(epochs, "paper, Table 7")) if epochs else found
+        for seed in found.seeds:
+            run = Arms(longer, seed).run("spt-finetune" if epochs else "scratch")
+            yield LabeledRun(f"{found.dataset} spt-{epochs}", found.value("label_rate"), seed, run)
+
+
+def table_8(scale: Scale) -> list[LabeledRun]:
+    """Depth, and self-pretraining on the other data set."""
+    return [run for dataset in ABLATED for layers in DEPTHS[scale] for run in _depth(dataset, scale, layers)]
+
+
+def _depth(dataset: str, scale: Scale, layers: int) -> Iterator[LabeledRun]:
+    target, deepest = recipe(dataset, scale), max(DEPTHS[scale])
+    if not (scale == "paper" and layers == deepest):  # the paper's deepest column is each task's own depth, 3 or 4
+        target = target.changed(layers=Choice(layers, "paper, Table 8"))
+    layers = target.value("layers")
+    yield from labeled(target, ("scratch", "spt-finetune"), prefix=f"{layers}-layer ")
+    for seed in target.seeds:
+        run = swapped(target, recipe(_OTHER[dataset], scale), seed)
+        yield LabeledRun(f"{dataset} {layers}-layer swapped", target.value("label_rate"), seed, run)
+
+
+def table_9(scale: Scale) -> list[LabeledRun]:
+    """One block: which parts of self-pretraining carry its gain."""
+    return _of((shallow(dataset, scale) for dataset in ABLATED), TABLE_9_ARMS)
+
+
+def choices(
+    recipes: Recipes, scale: Scale, labeled: Sequence[LabeledRun], records: Sequence[RunRecord]
+) -> Mapping[str, bytes]:
+    """The recipes of the data sets that were run."""
+    there = {run.condition.partition(" ")[0] for run in labeled}
+    rows = [row for found in recipes(scale) if found.dataset in there for row in found.rows()]
+    return {CHOICES: csv_bytes(polars.DataFrame(rows))} if rows else {}
+
+
+def _recipes(make: Callable[[str, Scale], Recipe], datasets: Sequence[str]) -> Recipes:
+    return lambda scale: [make(dataset, scale) for dataset in datasets]
+
+
+_EVERY, _TWO = _recipes(recipe, DATASETS), _recipes(recipe, ABLATED)
+_SHALLOW, _DEEP = _recipes(shallow, ABLATED), _recipes(deep, ABLATED)
+
+
+def _table(number: int, title: str, make: Runs, recipes: Recipes, laptop: str) -> Experiment:
+    return Experiment(
+        name=f"table{number}",
+        title=title,
+        place=f"Table {number}",
+        runs=make,
+        costs={"smoke": "1 min", "laptop": laptop, "paper": "GPU days"},
+        shown=SHOWN,
+        tables=partial(choices, recipes),
+        statement=partial(power_statement, recipes),
+    )
+
+
+TABLES = (
+    _table(1, "LRA: labels alone, with equal compute, after self-pretraining", table_1, _EVERY, "45 min"),
+    _table(2, "LRA: attention, or attention and MLP, frozen at random", table_2, _EVERY, "45 min"),
+    _table(3, "deep networks, parts of self-pretraining", table_3, _DEEP, "90 min"),
+    _table(4, "one block: query and key, everything else, written attention", table_4, _SHALLOW, "45 min"),
+    _table(5, "positional schemes", table_5, _TWO, "90 min"),
+    _table(7, "length of self-pretraining", table_7, _recipes(recipe, TABLE_7_DATASETS), "45 min"),
+    _table(8, "depth, and self-pretraining on the other data set", table_8, _TWO, "60 min"),
+    _table(9, "one block: which parts carry the gain", table_9, _SHALLOW, "45 min"),
+)
