@@ -20,7 +20,7 @@ from numerics.errors import InputError
 from training.data_command import data
 from training.experiments.catalogue import experiments, find_experiment
 from training.experiments.experiment import SCALES, Experiment, Scale
-from training.experiments.partial import runnable, select_datasets, with_finished
+from training.experiments.partial import runnable, select, with_finished
 from training.experiments.record import (
     FOLDER,
     KEPT,
@@ -74,7 +74,7 @@ def run(
         jobs: number of single-threaded processes.
         backend: processes, or dask (extra "cluster"; scheduler from DASK_SCHEDULER_ADDRESS).
         checkpoint_seconds: least time between checkpoints of one run.
-        only: data sets (first words of conditions) to run now; the record holds all that are there.
+        only: data sets or conditions to run now; the record holds every condition that is there.
     """
     chosen = find_experiment(experiment)
     if runs.exists() and not runs.is_dir():
@@ -83,7 +83,7 @@ def run(
     for line in chosen.statement(scale) if chosen.statement is not None else ():
         _err().print(line, soft_wrap=True)
     with _err().status("looking for data, preparing what is not prepared yet"):
-        labeled, missing = runnable(select_datasets(listed, only))
+        labeled, missing = runnable(select(listed, only))
     configs = [item.config for item in labeled]
     pending = pending_runs(configs, runs)
     total = len(all_runs(configs))

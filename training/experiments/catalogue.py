@@ -23,7 +23,7 @@ from training.experiments.toy_probes import TOY_PROBES
 def experiments() -> tuple[Experiment, ...]:
     """Every experiment, in the paper's order; then what the theory and the reproduction need beyond it."""
     figures = (TOY_FIG4, TOY_FIG5, TOY_FIG6, TOY_FIG10, TOY_FIG13)
-    tables = sorted((*TABLES, TABLE_6, *WEIGHT_TABLES), key=lambda table: int(table.name.removeprefix("table")))
+    tables = sorted((*TABLES, TABLE_6, *WEIGHT_TABLES), key=lambda table: int(table.place.split()[1]))
     return (
         *figures,
         *tables,

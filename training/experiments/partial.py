@@ -1,4 +1,4 @@
-"""Experiments of which only a part can be run, or is asked for now: data sets are the first words of conditions."""
+"""Experiments of which only a part can be run, or is asked for now; a condition names its data set first."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ def dataset_of(run: LabeledRun) -> str:
     return run.condition.partition(" ")[0]
 
 
-def select_datasets(labeled: Sequence[LabeledRun], only: Sequence[str]) -> list[LabeledRun]:
-    """The runs of the named data sets; all where none is named."""
-    known = list(dict.fromkeys(dataset_of(run) for run in labeled))
-    unknown = [name for name in only if name not in known]
+def select(labeled: Sequence[LabeledRun], only: Sequence[str]) -> list[LabeledRun]:
+    """The runs of the named conditions or data sets; all where none is named."""
+    known = dict.fromkeys(run.condition for run in labeled)
+    sets = dict.fromkeys(dataset_of(run) for run in labeled)
+    unknown = [name for name in only if name not in known and name not in sets]
     if unknown:
-        raise InputError(f"--only names data sets of the experiment: {', '.join(unknown)}; use {', '.join(known)}")
-    return [run for run in labeled if not only or dataset_of(run) in only]
+        raise InputError(
+            f"--only names data sets or conditions of the experiment: {', '.join(unknown)}; use {', '.join(sets)}, or "
+            f"one of {', '.join(known)}"
+        )
+    return [run for run in labeled if not only or dataset_of(run) in only or run.condition in only]
 
 
 def runnable(labeled: Sequence[LabeledRun]) -> tuple[list[LabeledRun], dict[str, str]]:
@@ -61,12 +65,12 @@ def _reason(task: Any, found: dict[Any, str | None]) -> str | None:
 def with_finished(
     listed: Sequence[LabeledRun], labeled: Sequence[LabeledRun], records: Sequence[RunRecord], runs: Path
 ) -> tuple[list[LabeledRun], list[RunRecord]]:
-    """What was run now, and every other data set of the experiment whose runs are all there."""
+    """What was run now, and every other condition of the experiment that is there at all its seeds and rates."""
     known = {run.config.hash: record for run, record in zip(labeled, records, strict=True)}
     for run in listed:
         record = known.get(run.config.hash) or find_record(run.config, runs)
         if record is not None:
             known[run.config.hash] = record
-    lacking = {dataset_of(run) for run in listed if run.config.hash not in known}
-    kept = [run for run in listed if dataset_of(run) not in lacking]
+    lacking = {run.condition for run in listed if run.config.hash not in known}
+    kept = [run for run in listed if run.condition not in lacking]
     return kept, [known[run.config.hash] for run in kept]

@@ -21,7 +21,7 @@ ABLATED = ("image", "pathfinder")
 
 _SMOKE = "ours: seconds; shows that it works and decides nothing"
 _LAPTOP = "ours: 45 minutes an experiment on two cores"
-_TRIAL = "ours: settled in a trial on seed 100, which is no seed of the experiment, by training accuracy"
+_TRIAL = "ours: settled in a trial on seed 100, which is no seed of the experiment"
 _SHORT = "ours: the code's 2000 or more would outlast a laptop run"
 _SAME = "ours: one size in both stages, so that equal sequences are equal updates"
 
@@ -37,14 +37,17 @@ _SMOKE_CHOICES = _all(
 )  # fmt: skip
 
 _LAPTOP_CHOICES = {
-    **_all(_LAPTOP, width=32, layers=1, heads=2, feedforward=64, seeds=6, looks=6, train_sample=1000),
+    **_all(_LAPTOP, width=32, layers=1, heads=2, feedforward=64, looks=6, train_sample=1000),
+    **_all("ours: 8 are the fewest that Holm's correction over 4 predictions allows", seeds=8),
     **_all(_SHORT, label_warmup=100, spt_warmup=100),
     **_all(_SAME, label_batch=32, spt_batch=32),
     **_all(_TRIAL, label_rate=2e-3, spt_rate=2e-3),
 }
 
-#: Lengths of the two stages at laptop scale, in epochs of labels and of self-pretraining.
-_EPOCHS = {"listops": (30, 30), "text": (8, 8), "retrieval": (5, 5), "image": (30, 10), "pathfinder": (20, 20)}
+#: Lengths of the two stages at laptop scale, in epochs of labels and of self-pretraining.  Image's were settled on
+#: seed 100: on 4,000 images over 20 epochs labels alone and self-pretraining ended alike (peak .322 and .317), on 5,000
+#: over 30 they did not (.341 and .373; .354 after 20 epochs of self-pretraining); PathFinder stays at chance at 20.
+_EPOCHS = {"listops": (20, 20), "text": (8, 8), "retrieval": (8, 8), "image": (30, 10), "pathfinder": (10, 10)}
 
 
 def _smoke_tasks() -> dict[str, Any]:
@@ -61,7 +64,7 @@ def _smoke_tasks() -> dict[str, Any]:
 def _laptop_tasks() -> dict[str, Any]:
     return {
         "listops": short_listops(train=8000, longest=128),
-        "text": TextTask(length=256, train_limit=10_000, test_limit=2000),
+        "text": TextTask(length=256, train_limit=5000, test_limit=2000),
         "retrieval": RetrievalTask(length=256, train_limit=5000, test_limit=2000),
         "image": ImageTask(source=image_source(), size=16, train_limit=5000, validation_limit=500, test_limit=2000),
         "pathfinder": PathFinderTask(source="generated", images=4000, contour_length=6, shrink=2),

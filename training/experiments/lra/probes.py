@@ -6,7 +6,7 @@ probes.csv  dataset, condition, scheme (tied or independent initial weights), se
     align_NAME                          double-centred cosine of the displacement with each pattern of probes.predicted
     scores_align_NAME                   the same of the scores themselves
 
-Conditions: ``spt``, ``scratch`` (both from random weights), ``spt-finetune`` (from the self-pretrained ones), ``random``
+Conditions: ``spt`` and ``scratch`` (both from random weights), ``spt-finetune`` (from the self-pretrained), ``random``
 (the network before any step), ``moved`` (W_Q and W_K moved in random directions: the geometry of positions alone).
 The runs are those of Table 4.
 """
