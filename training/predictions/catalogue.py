@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from training.predictions.conditions_table import CONDITIONS
+from training.predictions.lra import LRA
 from training.predictions.paper_table import PAPER
 from training.predictions.prediction import Prediction
 from training.predictions.table06 import TABLE_6
@@ -15,4 +16,4 @@ def predictions() -> tuple[Prediction, ...]:
     >>> len({prediction.id for prediction in predictions()}) == len(predictions())
     True
     """
-    return (*THEORY, *PAPER, *TABLE_6, *CONDITIONS)
+    return (*THEORY, *PAPER, *TABLE_6, *LRA, *CONDITIONS)

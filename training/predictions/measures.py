@@ -23,7 +23,7 @@ def probe(condition: str, column: str, rate: float | None = None, step: int | No
             rows = rows.filter(polars.col("learning_rate") == rate)
         wanted = rows["step"].max() if step is None else step
         rows = rows.filter(polars.col("step") == wanted) if wanted is not None else rows
-        return _unique(rows, column, f"{column} of {condition} at step {wanted!r}")
+        return unique_by_seed(rows, column, f"{column} of {condition} at step {wanted!r}")
 
     return measure
 
@@ -80,7 +80,7 @@ def epochs_to_converge(condition: str, rate: float) -> Measure:
         )
         reached = polars.col("epoch").filter(polars.col("test_accuracy") >= CONVERGED).min()
         rows = curves.group_by("seed").agg(polars.coalesce(reached, polars.col("epoch").max() + 1).alias("epochs"))
-        return _unique(rows, "epochs", f"curves of {condition} at rate {rate:g}")
+        return unique_by_seed(rows, "epochs", f"curves of {condition} at rate {rate:g}")
 
     return measure
 
@@ -94,7 +94,7 @@ def weights(pair: str, component: str, column: str, rate: float | None = None) -
         )
         if rate is not None:
             rows = rows.filter(polars.col("learning_rate") == rate)
-        return _unique(rows, column, f"{column} of {component} in {pair}")
+        return unique_by_seed(rows, column, f"{column} of {component} in {pair}")
 
     return measure
 
@@ -106,7 +106,7 @@ def weight_deviation(state: str, matrix: str) -> Measure:
         rows = records.table("toy-fig6/moments.csv").filter(
             (polars.col("state") == state) & (polars.col("matrix") == matrix)
         )
-        return _unique(rows, "deviation", f"moments of {matrix} at {state}")
+        return unique_by_seed(rows, "deviation", f"moments of {matrix} at {state}")
 
     return measure
 
@@ -118,12 +118,13 @@ def claim_of_variant(variant: str, claim: str) -> Measure:
         rows = records.table("toy-conditions-fresh/claims.csv").filter(
             (polars.col("variant") == variant) & (polars.col("claim") == claim)
         )
-        return _unique(rows, "value", f"{claim} under {variant}")
+        return unique_by_seed(rows, "value", f"{claim} under {variant}")
 
     return measure
 
 
-def _unique(rows: polars.DataFrame, column: str, what: str) -> BySeed:
+def unique_by_seed(rows: polars.DataFrame, column: str, what: str) -> BySeed:
+    """The column of rows that are one a seed; ``what`` names it in the error."""
     found = rows.select("seed", polars.col(column).cast(polars.Float64).fill_nan(None)).drop_nulls().sort("seed")
     if found.is_empty() or found["seed"].n_unique() != len(found):
         raise MissingRecord(f"a record must hold what is measured, once a seed: {what}; run the experiment again")

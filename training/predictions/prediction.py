@@ -34,28 +34,40 @@ Verdict = Literal["confirmed", "contradicted", "inconclusive", "not run"]
 LEAST_SEEDS = 6
 
 
+def located(source: str, scale: str) -> tuple[str, str, str]:
+    """Experiment, scale and file of a source; ``@`` fixes the scale of predictions that speak of one alone.
+
+    >>> located("toy-fig4/runs.csv", "paper"), located("table1@laptop/runs.csv", "paper")
+    (('toy-fig4', 'paper', 'runs.csv'), ('table1', 'laptop', 'runs.csv'))
+    """
+    whole, _, file = source.partition("/")
+    name, _, own = whole.partition("@")
+    return name, own or scale, file
+
+
 class Records:
-    """Kept experiments of one scale, read once each."""
+    """Kept experiments, at one scale where a source does not name its own; read once each."""
 
     def __init__(self, folder: Path, scale: str) -> None:
         self.folder, self.scale = folder, scale
         self._known: dict[str, ExperimentRecord] = {}
 
     def experiment(self, name: str) -> ExperimentRecord:
-        """The record of an experiment."""
+        """The record of an experiment, named ``name`` or ``name@scale``."""
         if name not in self._known:
-            folder = self.folder / f"{name}-{self.scale}"
+            plain, scale, _ = located(name, self.scale)
+            folder = self.folder / f"{plain}-{scale}"
             if not (folder / "experiment.json").is_file():
                 raise MissingRecord(
-                    f"no record of {name} at {self.scale} scale in {self.folder}: "
-                    f"python -m training run {name} --scale {self.scale} && "
-                    f"python -m training keep {name}-{self.scale}"
+                    f"no record of {plain} at {scale} scale in {self.folder}: "
+                    f"python -m training run {plain} --scale {scale} && "
+                    f"python -m training keep {plain}-{scale}"
                 )
             self._known[name] = read_experiment(folder)
         return self._known[name]
 
     def table(self, source: str) -> polars.DataFrame:
-        """A table, named ``experiment/file.csv``."""
+        """A table, named ``experiment/file.csv`` or ``experiment@scale/file.csv``."""
         name, _, file = source.partition("/")
         return self.experiment(name).table(file)
 
@@ -82,7 +94,7 @@ class Prediction:
     margin: float
     """The bound, fixed before the run."""
     sources: tuple[str, ...]
-    """Files read, as ``experiment/file.csv``."""
+    """Files read, as ``experiment/file.csv`` or ``experiment@scale/file.csv``."""
     measure: Measure
     """One number a seed."""
     controls: Mapping[str, Measure] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from typing import Any
 
 from training.errors import MissingRecord
 from training.files import write_whole
-from training.predictions.prediction import Judgement, Records
+from training.predictions.prediction import Judgement, Records, located
 from training.predictions.statistics import mean_interval
 from training.records import finite
 
@@ -24,9 +24,9 @@ FILE = "verdicts.json"
 
 def commands(judgement: Judgement, scale: str) -> list[str]:
     """What to type so that the records of a prediction are there."""
-    names = dict.fromkeys(source.partition("/")[0] for source in judgement.prediction.sources)
+    places = dict.fromkeys(located(source, scale)[:2] for source in judgement.prediction.sources)
     return [
-        f"python -m training run {name} --scale {scale} && python -m training keep {name}-{scale}" for name in names
+        f"python -m training run {name} --scale {own} && python -m training keep {name}-{own}" for name, own in places
     ]
 
 
@@ -35,7 +35,7 @@ def as_row(judgement: Judgement, records: Records) -> dict[str, Any]:
     prediction = judgement.prediction
     paths = []
     if judgement.verdict != "not run":
-        paths = ["{}-{}/{}".format(*_split(source, records.scale)) for source in prediction.sources]
+        paths = ["{}-{}/{}".format(*located(source, records.scale)) for source in prediction.sources]
     return {
         "id": prediction.id,
         "table": prediction.table,
@@ -102,8 +102,3 @@ def search_table(records: Records) -> list[tuple[str, str, float, float, float, 
         values = group["value"].to_list()
         rows.append((str(variant), str(claim), *mean_interval(values), len(values)))
     return rows
-
-
-def _split(source: str, scale: str) -> tuple[str, str, str]:
-    name, _, file = source.partition("/")
-    return name, scale, file
