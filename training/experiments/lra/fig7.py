@@ -30,10 +30,24 @@ from training.records import RunRecord
 MAPS = "maps.npz"
 
 
+#: Entries of a side of a map at most: enough to look at, small enough to keep.
+_SIDE = 256
+
+
+def recipes(scale: Scale) -> list[Recipe]:
+    """One block on each data set; at laptop scale also whole images, few of them."""
+    found = [shallow(dataset, scale) for dataset in ABLATED]
+    if scale == "laptop":
+        few = ImageTask(source=image_source(), train_limit=2000, validation_limit=200, test_limit=200)
+        found.append(replace(found[ABLATED.index("image")], dataset="image32", task=few))
+    return found
+
+
 def runs(scale: Scale) -> list[LabeledRun]:
     """Self-pretraining of seed 0, which Table 4 has too."""
-    recipes = [shallow(dataset, scale) for dataset in ABLATED]
-    return [LabeledRun(f"{found.dataset} spt", found.value("spt_rate"), 0, Arms(found, 0).spt()) for found in recipes]
+    return [
+        LabeledRun(f"{found.dataset} spt", found.value("spt_rate"), 0, Arms(found, 0).spt()) for found in recipes(scale)
+    ]
 
 
 def tables(scale: Scale, labeled: Sequence[LabeledRun], records: Sequence[RunRecord]) -> Mapping[str, bytes]:
