@@ -30,7 +30,7 @@ from training.experiments.toy_conditions import (
 )
 from training.predictions.catalogue import predictions
 from training.predictions.measures import epochs_to_converge, probe
-from training.predictions.prediction import Prediction, Records, judge
+from training.predictions.prediction import Prediction, Records, judge, located
 from training.predictions.statistics import (
     equivalence,
     holm,
@@ -194,7 +194,10 @@ def test_every_prediction_names_sources_of_a_known_experiment_and_ids_are_unique
     for prediction in found:
         assert prediction.sources
         for source in prediction.sources:
-            assert find_experiment(source.partition("/")[0])
+            name, scale, file = located(source, "paper")
+            assert find_experiment(name)
+            assert scale in SCALES
+            assert file
         assert prediction.sentence.endswith(".")
         assert prediction.claims
 
