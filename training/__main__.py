@@ -18,6 +18,8 @@ from rich.text import Text
 
 from numerics.errors import InputError
 from training.data_command import data
+from training.distributed import is_first
+from training.evaluate_command import evaluate
 from training.experiments.catalogue import experiments, find_experiment
 from training.experiments.experiment import SCALES, Experiment, Scale
 from training.experiments.partial import runnable, select, with_finished
@@ -60,6 +62,8 @@ def run(
     backend: str = "processes",
     checkpoint_seconds: float = 30.0,
     only: tuple[str, ...] = (),
+    device: str = "auto",
+    precision: str = "float32",
 ) -> int:
     """Run an experiment, resumably.  Example: python -m training run toy-fig4 --scale smoke
 
@@ -71,10 +75,12 @@ def run(
         experiment: a name from "list".
         scale: smoke (does it work), laptop, or paper.
         runs: folder of run records; made where it does not exist.
-        jobs: number of single-threaded processes.
+        jobs: number of single-threaded processes (always one on a GPU and under torchrun).
         backend: processes, or dask (extra "cluster"; scheduler from DASK_SCHEDULER_ADDRESS).
         checkpoint_seconds: least time between checkpoints of one run.
         only: data sets or conditions to run now; the record holds every condition that is there.
+        device: cpu, cuda, or auto: a GPU where there is one.  Several: torchrun --nproc_per_node=N -m training run ...
+        precision: float32, or bfloat16 (forward passes under autocast; weights and losses stay float32).
     """
     chosen = find_experiment(experiment)
     if runs.exists() and not runs.is_dir():
@@ -88,7 +94,9 @@ def run(
     pending = pending_runs(configs, runs)
     total = len(all_runs(configs))
     _err().print(f"{chosen.name} at {scale} scale: {total} runs, {total - len(pending)} there already")
-    records = _with_progress(configs, pending, runs, jobs, backend, checkpoint_seconds)
+    records = _with_progress(configs, pending, runs, jobs, backend, checkpoint_seconds, device, precision)
+    if not is_first():
+        return 0
     if only:
         labeled, records = with_finished(listed, labeled, records, runs)
     record = write_experiment(chosen, scale, labeled, records, runs, missing)
@@ -100,7 +108,14 @@ def run(
 
 
 def _with_progress(
-    configs: list[RunConfig], pending: list[RunConfig], runs: Path, jobs: int, backend: str, checkpoint_seconds: float
+    configs: list[RunConfig],
+    pending: list[RunConfig],
+    runs: Path,
+    jobs: int,
+    backend: str,
+    checkpoint_seconds: float,
+    device: str,
+    precision: str,
 ) -> list[RunRecord]:
     columns = (
         BarColumn(),
@@ -127,6 +142,8 @@ def _with_progress(
             backend=backend,
             checkpoint_seconds=checkpoint_seconds,
             progress=finished,
+            device=device,
+            precision=precision,
         )
 
 
@@ -243,8 +260,8 @@ def _out() -> Console:
     return _Console(width=_WIDTH, highlight=False)
 
 
-def _err() -> Console:
-    return Console(stderr=True, highlight=False)
+def _err(always: bool = False) -> Console:
+    return Console(stderr=True, highlight=False, quiet=not (always or is_first()))
 
 
 COMMANDS: dict[str, Callable[..., int]] = {
@@ -252,6 +269,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "list": list_all,
     "keep": keep,
     "verdicts": verdicts,
+    "evaluate": evaluate,
     "data": data,
 }
 
@@ -272,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         if debug:
             traceback.print_exc()
-        _err().print(Text(f"error: {error}", "red"), soft_wrap=True)
+        _err(always=True).print(Text(f"error: {error}", "red"), soft_wrap=True)
         return 2
     except KeyboardInterrupt:
         _err().print("interrupted; say the same command again to go on from the last checkpoints")
@@ -284,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         message = f"internal error: {type(error).__name__}: {error}; --debug shows where"
-        _err().print(Text(message, "red"), soft_wrap=True)
+        _err(always=True).print(Text(message, "red"), soft_wrap=True)
         return 3
 
 

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from training.distributed import ALONE, Machine
 from training.errors import CheckpointError
 from training.evaluation import Row
 from training.files import write_whole
@@ -43,15 +44,22 @@ class TrainingState:
     """Times that the run was started or resumed."""
 
 
-def save_parameters(path: Path, parameters: Mapping[str, Tensor], run_hash: str) -> None:
-    """Write parameters alone."""
-    tensors = {name: value.detach().contiguous() for name, value in parameters.items()}
-    write_whole(path, save(tensors, {"configuration": run_hash}))
+def save_parameters(
+    path: Path, parameters: Mapping[str, Tensor], run_hash: str, identity: Mapping[str, str] | None = None
+) -> None:
+    """Write parameters alone, with what they belong to (``training.identity``)."""
+    tensors = {name: value.detach().cpu().contiguous() for name, value in parameters.items()}
+    write_whole(path, save(tensors, {"configuration": run_hash, **(identity or {})}))
 
 
 def load_parameters(path: Path, run_hash: str | None = None) -> dict[str, Tensor]:
     """Read parameters; ``run_hash`` is the configuration that they must belong to."""
     return _read(path, run_hash)[0]
+
+
+def read_header(path: Path) -> dict[str, str]:
+    """What a checkpoint says of itself: configuration, task, vocabulary, positions."""
+    return _read(path, None)[1]
 
 
 def inherit_parameters(model: SequenceModel, parameters: Mapping[str, Tensor], selection: str) -> list[str]:
@@ -73,13 +81,18 @@ def inherit_parameters(model: SequenceModel, parameters: Mapping[str, Tensor], s
 
 
 def save_state(
-    path: Path, state: TrainingState, model: SequenceModel, optimiser: torch.optim.Optimizer, run_hash: str
+    path: Path,
+    state: TrainingState,
+    model: SequenceModel,
+    optimiser: torch.optim.Optimizer,
+    run_hash: str,
+    machine: Machine = ALONE,
 ) -> None:
     """Write the whole state in one file, so that its parts always belong together."""
-    tensors = {f"model.{name}": value.detach().contiguous() for name, value in model.named_parameters()}
-    tensors |= {f"good.{name}": value.contiguous() for name, value in state.good.items()}
+    tensors = {f"model.{name}": value.detach().cpu().contiguous() for name, value in model.named_parameters()}
+    tensors |= {f"good.{name}": value.cpu().contiguous() for name, value in state.good.items()}
     for number, moments in optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+        tensors |= {f"optimiser.{number}.{name}": torch.as_tensor(value).cpu() for name, value in moments.items()}
     tensors["losses"] = torch.tensor(state.losses, dtype=torch.float64)
     header = {
         "configuration": run_hash,
@@ -88,13 +101,21 @@ def save_state(
         "wall_seconds": repr(state.wall_seconds),
         "cpu_seconds": repr(state.cpu_seconds),
         "sessions": str(state.sessions),
+        "execution": json.dumps(machine.described()),
     }
     write_whole(path, save(tensors, header))
 
 
-def load_state(path: Path, model: SequenceModel, optimiser: torch.optim.Optimizer, run_hash: str) -> TrainingState:
+def load_state(
+    path: Path,
+    model: SequenceModel,
+    optimiser: torch.optim.Optimizer,
+    run_hash: str,
+    machine: Machine = ALONE,
+) -> TrainingState:
     """Put a saved state into a network and its optimiser; returns the position and curves."""
     tensors, header = _read(path, run_hash)
+    _check_execution(path, header, machine)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "good": {}, "optimiser": {}}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
@@ -115,6 +136,18 @@ def load_state(path: Path, model: SequenceModel, optimiser: torch.optim.Optimize
         cpu_seconds=float(header["cpu_seconds"]),
         sessions=int(header["sessions"]) + 1,
     )
+
+
+def _check_execution(path: Path, header: dict[str, str], machine: Machine) -> None:
+    """Rounding must not change half-way.  Checkpoints older than this entry are of one process on a CPU in float32."""
+    began, now = json.loads(header.get("execution", json.dumps(ALONE.described()))), machine.described()
+    if began != now:
+        was, this = ("{device} in {precision} by {processes}".format(**words) for words in (began, now))
+        raise CheckpointError(
+            f"a run must go on as it began, on device, in precision and by number of processes: {path} was written on "
+            f"{was}, this is {this}; go on with --device {began['device']} --precision {began['precision']} and "
+            f"torchrun --nproc_per_node={began['processes']}, or delete the file to begin again"
+        )
 
 
 def _read(path: Path, run_hash: str | None) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -7,12 +7,14 @@ value, for every held-out split, and the test accuracy at the epoch that validat
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from training.data.sequences import SequenceSet
+from training.distributed import ALONE, Machine
 from training.masking import draw_mask, summed_errors
 from training.model.network import SequenceModel
 from training.randomness import generator
@@ -24,30 +26,38 @@ Row = dict[str, float | int | None]
 
 
 @torch.no_grad()
-def evaluate_labels(model: SequenceModel, data: SequenceSet) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy over all samples."""
+def evaluate_labels(model: SequenceModel, data: SequenceSet, machine: Machine = ALONE) -> tuple[float, float]:
+    """Mean cross-entropy and accuracy over all samples; several processes take the batches in turn."""
     assert data.labels is not None
     loss, right = 0.0, 0
-    for index in torch.arange(len(data)).split(EVALUATION_BATCH):
-        batch = data.batch(index)
+    for index in torch.arange(len(data)).split(EVALUATION_BATCH)[machine.rank :: machine.world]:
+        batch = machine.place(data.batch(index), slice(None))
         assert batch.labels is not None
-        logits = model.classify(batch.tokens, batch.lengths)
+        with machine.autocast():
+            logits = model.classify(batch.tokens, batch.lengths)
         loss += float(F.cross_entropy(logits.double(), batch.labels, reduction="sum"))
         right += int((logits.argmax(1) == batch.labels).sum())
-    return loss / len(data), right / len(data)
+    loss, hits = machine.total(loss, float(right))
+    return loss / len(data), hits / len(data)
 
 
 @torch.no_grad()
-def evaluate_reconstruction(model: SequenceModel, data: SequenceSet, ratio: float, loss: str, seed: int) -> float:
+def evaluate_reconstruction(
+    model: SequenceModel, data: SequenceSet, ratio: float, loss: str, seed: int, machine: Machine = ALONE
+) -> float:
     """Mean reconstruction loss over the masked tokens of all sequences; the masks are the same at every evaluation."""
     total, count = 0.0, 0
-    for number, index in enumerate(torch.arange(len(data)).split(EVALUATION_BATCH)):
-        batch = data.batch(index)
-        masked = draw_mask(batch.tokens.shape[1], batch.lengths, ratio, generator(seed, "evaluation mask", number))
-        predicted = model.reconstruct(batch.tokens, batch.lengths, masked)
+    batches = enumerate(torch.arange(len(data)).split(EVALUATION_BATCH))
+    for number, index in islice(batches, machine.rank, None, machine.world):
+        drawn = data.batch(index)
+        masked = draw_mask(drawn.tokens.shape[1], drawn.lengths, ratio, generator(seed, "evaluation mask", number))
+        batch, masked = machine.place(drawn, slice(None)), masked.to(machine.device)
+        with machine.autocast():
+            predicted = model.reconstruct(batch.tokens, batch.lengths, masked)
         total += float(summed_errors(predicted.double(), batch.targets[masked], loss))
         count += len(predicted)
-    return total / max(count, 1)
+    total, tokens = machine.total(total, float(count))
+    return total / max(tokens, 1)
 
 
 def summarise(rows: list[Row]) -> dict[str, float | int | None]:

@@ -2,7 +2,10 @@
 
 The work lies in ``runs/.partial/<id>`` until the record is complete, then moves to ``runs/<id>`` in one rename.  A
 killed or interrupted run goes on from its last checkpoint and ends with the same curves, bit for bit.  A lock (released
-by the system when its holder dies) keeps two processes from computing one run at the same time; the second waits.
+by the system when its holder dies) keeps two commands from computing one run at the same time; the second waits.
+
+Where several processes compute one run together (``training.distributed``), all read the files that they start from,
+and the first alone holds the lock and writes.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import fcntl
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,14 +28,17 @@ from training.checkpoints import (
     inherit_parameters,
     load_parameters,
     load_state,
+    read_header,
     save_parameters,
     save_state,
 )
 from training.config import as_plain, sources
 from training.data.sequences import TaskData
+from training.distributed import Machine, check_names, this_machine
 from training.environment import environment
 from training.evaluation import chance_warning, summarise
 from training.files import move_folder, storage_error
+from training.identity import check_inherited, identity
 from training.loop import Hooks, make_optimiser, total_steps, train, training_set
 from training.model.initialisation import initialised_model
 from training.model.network import SequenceModel
@@ -51,56 +57,92 @@ from training.stages import Pretrain, RunConfig
 
 @dataclass(frozen=True)
 class Execution:
-    """How a run is carried out; nothing here changes its result."""
+    """How a run is carried out; nothing here changes its result beyond rounding, so nothing here enters its hash.
+
+    Device, precision and number of processes are recorded in run.json ("execution") beside threads and processor,
+    which change rounding too; a run that was interrupted goes on with the same or is refused.
+    """
 
     checkpoint_seconds: float = 30.0
     """Least time between checkpoints."""
     progress: Callable[[str, int, int], None] = lambda run, step, steps: None
-    """Called after every step with the run's name, the steps done and the steps in all."""
+    """Called after every step with the run's name, the steps done and the steps in all; by the first process alone."""
+    device: str = "cpu"
+    """cpu, cuda, or auto: a GPU where there is one."""
+    precision: str = "float32"
+    """float32; or bfloat16: forward passes under autocast, weights, optimiser and losses in float32."""
+
+    def __post_init__(self) -> None:
+        """Refuse devices and precisions that do not exist."""
+        check_names(self.device, self.precision)
 
 
 def execute(config: RunConfig, runs: Path, execution: Execution | None = None) -> RunRecord:
     """The record of a configuration: read if it is there, computed (ancestors first) if not."""
     execution = execution or Execution()
-    known = find_record(config, runs)
-    if known is not None:
-        return known
+    machine = this_machine(execution.device, execution.precision)
+    if _is_there(config, runs, machine):
+        return read_record(runs / config.id)
     parent = execute(config.parent, runs, execution) if config.parent is not None else None
     partial = runs / PARTIAL / config.id
-    with _lock(partial):
-        known = find_record(config, runs)  # another process may have finished it while this one waited
-        if known is None:
-            _compute(config, parent, partial, runs, execution)
-        shutil.rmtree(partial, ignore_errors=True)
-        _lock_file(partial).unlink(missing_ok=True)
+    with _lock(partial) if machine.first else nullcontext():
+        if not _is_there(config, runs, machine):  # another command may have finished it while this one waited
+            _compute(config, parent, partial, runs, execution, machine)
+        if machine.first:
+            shutil.rmtree(partial, ignore_errors=True)
+            _lock_file(partial).unlink(missing_ok=True)
     return read_record(runs / config.id)
 
 
-def _compute(config: RunConfig, parent: RunRecord | None, partial: Path, runs: Path, execution: Execution) -> None:
+def _is_there(config: RunConfig, runs: Path, machine: Machine) -> bool:
+    """Whether a run is finished, in the eyes of the first process; the others follow it, also to the lock."""
+    return machine.agree(find_record(config, runs) is not None)[0]
+
+
+def _compute(
+    config: RunConfig, parent: RunRecord | None, partial: Path, runs: Path, execution: Execution, machine: Machine
+) -> None:
     data = load_data(config.task)
-    model = starting_model(config, data, parent)
+    model = starting_model(config, data, parent).to(machine.device)
     optimiser = make_optimiser(model, config.stage.optimiser, config.stage.frozen)
     file = partial / "state.safetensors"
-    state = load_state(file, model, optimiser, config.hash) if file.is_file() else TrainingState()
+    resumed = machine.agree(file.is_file())[0]
+    state = load_state(file, model, optimiser, config.hash, machine) if resumed else TrainingState()
+    machine.equalise(model)
     steps, saved = total_steps(config, len(training_set(config, data))), time.monotonic()
 
     def after_step(state: TrainingState) -> None:
         nonlocal saved
         execution.progress(config.id, state.step, steps)
         if time.monotonic() - saved >= execution.checkpoint_seconds:
-            save_state(file, state, model, optimiser, config.hash)
+            save_state(file, state, model, optimiser, config.hash, machine)
             saved = time.monotonic()
 
     def keep(name: str) -> None:
-        save_parameters(partial / name, dict(model.named_parameters()), config.hash)
+        save_parameters(partial / name, dict(model.named_parameters()), config.hash, identity(config, data))
 
     hooks = Hooks(after_step, lambda epoch: keep(epoch_file(epoch)), lambda step: keep(step_file(step)))
-    diverged = train(config, data, model, optimiser, state, hooks)
-    content = _content(config, parent, data, state, diverged)
+    diverged = train(config, data, model, optimiser, state, hooks if machine.first else Hooks(), machine)
+    if machine.first:
+        content = _content(config, parent, data, state, diverged, machine)
+        _write(config, partial, runs, content, state, model, identity(config, data))
+    machine.agree(True)  # the others read the record next
+
+
+def _write(
+    config: RunConfig,
+    partial: Path,
+    runs: Path,
+    content: dict[str, Any],
+    state: TrainingState,
+    model: SequenceModel,
+    belongs_to: dict[str, str],
+) -> None:
+    """Put the record together beside the checkpoint, then move it to its place in one rename."""
     finished = partial / "finished"
     shutil.rmtree(finished, ignore_errors=True)
     write_files(finished, content, state.rows, state.losses)
-    save_parameters(finished / "model.safetensors", dict(model.named_parameters()), config.hash)
+    save_parameters(finished / "model.safetensors", dict(model.named_parameters()), config.hash, belongs_to)
     try:
         for name in [*map(epoch_file, config.stage.keep_epochs), *map(step_file, config.stage.keep_steps)]:
             if (partial / name).is_file():
@@ -114,12 +156,14 @@ def starting_model(config: RunConfig, data: TaskData, parent: RunRecord | None) 
     """The network before its first step: initial weights, then what is inherited."""
     model = initialised_model(config.model, config.initial, config.seed, data.unlabeled)
     if parent is not None:
-        parameters = load_parameters(parent.folder / "model.safetensors", parent.content["hash"])
+        file = parent.folder / "model.safetensors"
+        check_inherited(read_header(file), config, data, file)
+        parameters = load_parameters(file, parent.content["hash"])
         inherit_parameters(model, parameters, config.inherit)
     return model
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def load_data(task: Any) -> TaskData:
     """The data of a task, kept in memory for the next run on it."""
     data = task.load()
@@ -128,7 +172,12 @@ def load_data(task: Any) -> TaskData:
 
 
 def _content(
-    config: RunConfig, parent: RunRecord | None, data: TaskData, state: TrainingState, diverged: int | None
+    config: RunConfig,
+    parent: RunRecord | None,
+    data: TaskData,
+    state: TrainingState,
+    diverged: int | None,
+    machine: Machine,
 ) -> dict[str, Any]:
     warnings = []
     if diverged is not None:
@@ -162,7 +211,8 @@ def _content(
             "cpu_seconds": round(state.cpu_seconds, 3),
             "milliseconds_a_step": round(1000 * state.wall_seconds / max(state.step, 1), 3),
         },
-        "environment": environment(),
+        "execution": machine.described(),
+        "environment": environment() | machine.hardware(),
         "data": dict(data.provenance),
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "config": as_plain(config),

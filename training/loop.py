@@ -20,6 +20,7 @@ from torch import Tensor
 from training.checkpoints import TrainingState
 from training.data.buckets import bucketed_batches
 from training.data.sequences import Batch, SequenceSet, TaskData
+from training.distributed import ALONE, Machine
 from training.evaluation import Row, evaluate_labels, evaluate_reconstruction
 from training.masking import draw_mask, masked_loss
 from training.model.groups import select
@@ -48,15 +49,23 @@ def supervised_loss(
     return F.cross_entropy(model.classify(batch.tokens, batch.lengths, score_bias), batch.labels)
 
 
-def stage_loss(config: RunConfig, model: SequenceModel, batch: Batch, step: int) -> Float[Tensor, ""]:
-    """The loss of one step, masks drawn for that step."""
+def stage_loss(
+    config: RunConfig, model: SequenceModel, batch: Batch, step: int, machine: Machine = ALONE
+) -> Float[Tensor, ""]:
+    """This process's part of the loss of one step, masks drawn for that step; the parts sum to the whole loss."""
     stage = config.stage
+    rows, weight = machine.share(len(batch.lengths))
+    mine = machine.place(batch, rows)
     if not isinstance(stage, Pretrain):
-        return supervised_loss(model, batch)
+        with machine.autocast():
+            return weight * supervised_loss(model, mine)
     random = generator(config.seed, "mask", step)
     masked = draw_mask(batch.tokens.shape[1], batch.lengths, stage.mask_ratio, random)
-    expected = stage.mask_ratio * int(batch.lengths.sum()) if stage.normaliser == "expected" else None
-    return masked_loss(model, batch, masked, stage.loss, expected)
+    expected = stage.mask_ratio * int(batch.lengths.sum())
+    count = expected if stage.normaliser == "expected" else float(max(int(masked.sum()), 1))
+    masked = masked[rows] if weight else torch.zeros_like(masked[rows])
+    with machine.autocast():
+        return masked_loss(model, mine, masked.to(machine.device), stage.loss, count)
 
 
 def training_set(config: RunConfig, data: TaskData) -> SequenceSet:
@@ -100,6 +109,7 @@ def train(
     optimiser: torch.optim.Optimizer,
     state: TrainingState,
     hooks: Hooks,
+    machine: Machine = ALONE,
 ) -> int | None:
     """Train from ``state`` to the end of the stage, in place; returns the step at which the loss diverged, or None."""
     stage, samples = config.stage, training_set(config, data)
@@ -112,7 +122,7 @@ def train(
         state.cpu_seconds = before_cpu + time.process_time() - started_cpu
 
     if not state.rows:
-        state.rows.append(_evaluate(config, data, model, epoch=0, state=state, steps=steps))
+        state.rows.append(_evaluate(config, data, model, 0, state, steps, machine))
         if 0 in stage.keep_epochs:
             hooks.keep(0)
     for epoch in range(state.step // steps, stage.epochs):
@@ -120,7 +130,7 @@ def train(
         if done == 0 and _finite(model):
             state.good = {name: value.detach().clone() for name, value in model.named_parameters()}
         for batch in _batches(samples, config.seed, epoch, steps, skip=done):
-            if not _one_step(config, model, optimiser, batch, state):
+            if not _one_step(config, model, optimiser, batch, state, machine):
                 _restore(model, state.good)
                 clock()
                 return state.step
@@ -130,7 +140,7 @@ def train(
             if state.step < (epoch + 1) * steps:
                 hooks.after_step(state)
         if (epoch + 1) % stage.evaluate_every == 0 or epoch + 1 == stage.epochs:
-            state.rows.append(_evaluate(config, data, model, epoch + 1, state, steps))
+            state.rows.append(_evaluate(config, data, model, epoch + 1, state, steps, machine))
         if epoch + 1 in stage.keep_epochs:
             hooks.keep(epoch + 1)
         clock()
@@ -142,15 +152,20 @@ def train(
 
 
 def _one_step(
-    config: RunConfig, model: SequenceModel, optimiser: torch.optim.Optimizer, batch: Batch, state: TrainingState
+    config: RunConfig,
+    model: SequenceModel,
+    optimiser: torch.optim.Optimizer,
+    batch: Batch,
+    state: TrainingState,
+    machine: Machine,
 ) -> bool:
     """One optimiser step; False where the loss is not finite."""
-    loss = stage_loss(config, model, batch, state.step)
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        return False
+    loss = stage_loss(config, model, batch, state.step, machine)
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
+    value = machine.sum_step(model, loss)
+    if not math.isfinite(value):
+        return False
     for group in optimiser.param_groups:
         group["lr"] = learning_rate(config.stage.optimiser, state.step)
     optimiser.step()
@@ -171,7 +186,13 @@ def _batches(samples: SequenceSet, seed: int, epoch: int, steps: int, skip: int)
 
 
 def _evaluate(
-    config: RunConfig, data: TaskData, model: SequenceModel, epoch: int, state: TrainingState, steps: int
+    config: RunConfig,
+    data: TaskData,
+    model: SequenceModel,
+    epoch: int,
+    state: TrainingState,
+    steps: int,
+    machine: Machine,
 ) -> Row:
     """One row of curves; ``step_loss`` is the mean training loss over the steps of the epoch just done."""
     stage = config.stage
@@ -179,12 +200,12 @@ def _evaluate(
     row: Row = {"epoch": epoch, "step": state.step, "step_loss": sum(recent) / len(recent) if recent else None}
     if isinstance(stage, Pretrain):
         row["validation_loss"] = evaluate_reconstruction(
-            model, data.validation.unlabeled(), stage.mask_ratio, stage.loss, config.seed
+            model, data.validation.unlabeled(), stage.mask_ratio, stage.loss, config.seed, machine
         )
         return row
     train = data.train if len(data.train) <= stage.train_sample else data.train.subset(stage.train_sample)
     for name, split in (("train", train), ("validation", data.validation), ("test", data.test)):
-        row[f"{name}_loss"], row[f"{name}_accuracy"] = evaluate_labels(model, split)
+        row[f"{name}_loss"], row[f"{name}_accuracy"] = evaluate_labels(model, split, machine)
     return row
 
 

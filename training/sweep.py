@@ -1,7 +1,8 @@
 """Many runs, one single-threaded process a core; parents first, each configuration once.
 
 joblib's local processes by default; ``backend="dask"`` sends the same calls to a dask cluster (extra ``cluster``; the
-scheduler's address in DASK_SCHEDULER_ADDRESS, else a local cluster).
+scheduler's address in DASK_SCHEDULER_ADDRESS, else a local cluster).  On a GPU, or on several processes of torchrun
+(``training.distributed``), one run follows the other.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import joblib
 
 from numerics.errors import InputError
+from training.distributed import joined, started, this_machine
 from training.execute import Execution, execute, load_data, use_one_thread
 from training.loop import training_set
 from training.records import RunRecord, find_record
@@ -43,24 +45,34 @@ def sweep(
     backend: str = "processes",
     checkpoint_seconds: float = 30.0,
     progress: Callable[[RunRecord], None] = lambda record: None,
+    device: str = "cpu",
+    precision: str = "float32",
 ) -> list[RunRecord]:
     """Carry out every run that is not there yet; the records of ``configs`` in their order.
 
-    ``progress`` is called with each new record, ancestors included.
+    ``progress`` is called with each new record, ancestors included.  ``jobs`` counts for CPUs without torchrun alone.
     """
     if jobs < 1:
         raise InputError(f"the number of processes must be positive: jobs={jobs}; use --jobs 1")
     if backend not in BACKENDS:
         raise InputError(f"unknown backend: {backend!r}; use {' or '.join(BACKENDS)}")
-    pending = pending_runs(configs, runs)
-    for depth in sorted({len(chain(run)) for run in pending}):
-        wave = [run for run in pending if len(chain(run)) == depth]
-        if jobs == 1 and backend == "processes":
-            use_one_thread()
-            for run in wave:
-                progress(execute(run, runs, Execution(checkpoint_seconds)))
-        else:
-            _parallel(wave, runs, jobs, backend, checkpoint_seconds, progress)
+    if backend == "dask" and started() > 1:
+        raise InputError("torchrun starts the processes itself: backend=dask; drop --backend, or do without torchrun")
+    execution = Execution(checkpoint_seconds, device=device, precision=precision)
+    with joined(device):
+        machine = this_machine(device if backend == "processes" else "cpu")  # dask's workers look for their own
+        every = all_runs(configs)
+        there = machine.agree(*(find_record(run, runs) is not None for run in every))
+        pending = [run for run, known in zip(every, there, strict=True) if not known]
+        in_turn = backend == "processes" and (jobs == 1 or machine.world > 1 or machine.device.type == "cuda")
+        for depth in sorted({len(chain(run)) for run in pending}):
+            wave = [run for run in pending if len(chain(run)) == depth]
+            if in_turn:
+                use_one_thread()
+                for run in wave:
+                    progress(execute(run, runs, execution))
+            else:
+                _parallel(wave, runs, jobs, backend, execution, progress)
     return [_found(config, runs) for config in configs]
 
 
@@ -69,12 +81,13 @@ def _parallel(
     runs: Path,
     jobs: int,
     backend: str,
-    checkpoint_seconds: float,
+    execution: Execution,
     progress: Callable[[RunRecord], None],
 ) -> None:
     # Longest first, so that no core waits for a long run started last.
     wave = sorted(wave, key=cost, reverse=True)
-    calls = [joblib.delayed(_remote)(run, runs.resolve(), checkpoint_seconds) for run in wave]
+    how = (execution.checkpoint_seconds, execution.device, execution.precision)
+    calls = [joblib.delayed(_remote)(run, runs.resolve(), *how) for run in wave]
     options: dict[str, Any] = {"backend": "loky", "inner_max_num_threads": 1}
     cluster: AbstractContextManager[Any] = nullcontext()
     if backend == "dask":
@@ -84,9 +97,11 @@ def _parallel(
             progress(_found(next(run for run in wave if run.id == name), runs))
 
 
-def _remote(run: RunConfig, runs: Path, checkpoint_seconds: float) -> str:
+def _remote(
+    run: RunConfig, runs: Path, checkpoint_seconds: float, device: str = "cpu", precision: str = "float32"
+) -> str:
     use_one_thread()
-    return execute(run, runs, Execution(checkpoint_seconds)).id
+    return execute(run, runs, Execution(checkpoint_seconds, device=device, precision=precision)).id
 
 
 def cost(run: RunConfig) -> int:

@@ -47,7 +47,7 @@ class Attention(nn.Module):
         """Queries at the positions read, and all keys, turned by RoPE where it is used."""
         queries, keys = self._split(self.query(take(hidden, read))), self._split(self.key(hidden))
         if self.rotary:
-            places = torch.arange(hidden.shape[1])[None]
+            places = torch.arange(hidden.shape[1], device=hidden.device)[None]
             queries, keys = rotate(queries, places if read is None else read), rotate(keys, places)
         return queries, keys
 

@@ -24,7 +24,7 @@ class Pooling(nn.Module):
         if self.kind == "cls":
             return stream[:, 0]
         if self.kind == "last":
-            return stream[torch.arange(len(stream)), valid.sum(1) - 1]
+            return stream[torch.arange(len(stream), device=stream.device), valid.sum(1) - 1]
         if self.query is None:
             weights = valid.to(stream) / valid.sum(1, keepdim=True)
         else:

@@ -89,7 +89,9 @@ class SequenceModel(nn.Module):
             counts = masked.sum(1)
             slots = max(int(counts.max()), 1)
             read = masked.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :slots] + self.prefix
-            stream = self.encode(hidden, lengths, read, score_bias)[torch.arange(slots) < counts[:, None]]
+            stream = self.encode(hidden, lengths, read, score_bias)[
+                torch.arange(slots, device=counts.device) < counts[:, None]
+            ]
         predictions: Tensor = self.reconstruction(stream)
         return predictions
 
@@ -129,14 +131,14 @@ class SequenceModel(nn.Module):
 
     def valid(self, lengths: Int[Tensor, " batch"], keys: int) -> Bool[Tensor, "batch keys"]:
         """Which keys (prefix included) belong to each sequence."""
-        return torch.arange(keys) < lengths[:, None] + self.prefix
+        return torch.arange(keys, device=lengths.device) < lengths[:, None] + self.prefix
 
     def mask(self, hidden: Float[Tensor, "batch keys width"], lengths: Int[Tensor, " batch"]) -> Mask:
         """What attention adds to, or forbids in, its scores; None where nothing."""
         keys, config = hidden.shape[1], self.config
         allowed = None
         if config.attention_mask != "full":
-            allowed = _pattern_mask(config.attention_mask, keys)[None, None]
+            allowed = _pattern_mask(config.attention_mask, keys, hidden.device)[None, None]
         if not config.attend_padding and int(lengths.min()) + self.prefix < keys:
             if config.attention_mask == "diagonal" and int(lengths.min()) + self.prefix < 2:
                 raise InputError("the diagonal mask needs two tokens a sequence: one has 1; drop it or use full")
@@ -173,9 +175,9 @@ class Embedding(nn.Module):
         self, tokens: Shaped[Tensor, "batch tokens *channels"], masked: Bool[Tensor, "batch tokens"] | None = None
     ) -> Float[Tensor, "batch keys width"]:
         """The stream before the first block; a learned first token for cls pooling."""
-        hidden = self.content(tokens, masked)
+        hidden = self.content(tokens, masked).to(next(self.parameters()).dtype)  # the stream stays so under autocast
         if "sinusoidal" in self.config.positions:
-            hidden = hidden + _cached_sinusoids(hidden.shape[1], hidden.shape[2], hidden.dtype)
+            hidden = hidden + _cached_sinusoids(hidden.shape[1], hidden.shape[2], hidden.dtype, hidden.device)
         if self.cls is not None:
             hidden = torch.cat([self.cls.expand(len(hidden), 1, -1), hidden], 1)
         return hidden
@@ -206,13 +208,15 @@ class Embedding(nn.Module):
 
 
 @lru_cache(maxsize=16)
-def _cached_sinusoids(token_count: int, width: int, dtype: torch.dtype) -> Float[Tensor, "tokens width"]:
-    return sinusoids(token_count, width, torch.empty(0, dtype=dtype))
+def _cached_sinusoids(
+    token_count: int, width: int, dtype: torch.dtype, device: torch.device
+) -> Float[Tensor, "tokens width"]:
+    return sinusoids(token_count, width, torch.empty(0, dtype=dtype, device=device))
 
 
 @lru_cache(maxsize=4)
-def _pattern_mask(name: str, token_count: int) -> Bool[Tensor, "tokens tokens"]:
-    return torch.from_numpy(attention_mask(name, token_count))
+def _pattern_mask(name: str, token_count: int, device: torch.device) -> Bool[Tensor, "tokens tokens"]:
+    return torch.from_numpy(attention_mask(name, token_count)).to(device)
 
 
 def _add(mask: Mask, bias: Float[Tensor, "#batch #heads #queries keys"] | None) -> Mask:

@@ -64,7 +64,7 @@ class Fire(nn.Module):
         reach = torch.maximum(self.threshold.abs(), torch.as_tensor(float(token_count)).to(self.threshold))
         share = torch.log1p(scale * steps) / torch.log1p(scale * reach)
         by_distance = self.down(torch.relu(self.up(share[:, None])))
-        return by_distance[_distance(token_count)].permute(2, 0, 1)
+        return by_distance[_distance(token_count).to(by_distance.device)].permute(2, 0, 1)
 
 
 def rotate(
@@ -72,8 +72,10 @@ def rotate(
 ) -> Float[Tensor, "batch heads tokens depth"]:
     """RoPE (Su et al. 2024): turn coordinate pairs (2i, 2i+1) by ``place * 10000^(-2i/depth)``; depth even."""
     depth = vectors.shape[-1]
-    rate = 10_000.0 ** (-torch.arange(0, depth, 2, dtype=torch.float64) / depth)
-    angle = (places[..., None].double() * rate).to(vectors)[:, None]
+    rate = 10_000.0 ** (-torch.arange(0, depth, 2, dtype=torch.float64, device=vectors.device) / depth)
+    # Angles reach the length of the sequence: never in half precision.
+    precise = torch.promote_types(vectors.dtype, torch.float32)
+    angle = (places[..., None].double() * rate).to(precise)[:, None]
     cos, sin = torch.cos(angle), torch.sin(angle)
     even, odd = vectors[..., 0::2], vectors[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
