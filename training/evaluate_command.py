@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich import box
@@ -58,7 +58,7 @@ def measure(record: RunRecord, on: str = "") -> dict[str, float]:
         CheckpointError: where the checkpoint is of another task, vocabulary or positional scheme than the data.
     """
     config = record.config
-    task = find_entry(on).task if on else config.task
+    task: Any = find_entry(on).task if on else config.task
     data = load_data(task)
     path = record.folder / "model.safetensors"
     wanted = identity(config, data) | {"task": str(task.name)}

@@ -19,6 +19,7 @@ from training.__main__ import main
 from training.errors import MissingRecord
 from training.experiments.catalogue import experiments, find_experiment
 from training.experiments.comparisons import best_rate, by_seed, difference, excess_share, gain, most_gaining_rate
+from training.experiments.experiment import SCALES
 from training.experiments.toy_conditions import (
     CONFIRMATIONS,
     CONFIRMED,

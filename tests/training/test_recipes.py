@@ -81,6 +81,7 @@ def test_pathfinders_random_norm_is_that_of_the_papers_table_11_with_width_128_a
     for width in (128, 512):
         found = recipe("pathfinder", "paper").changed(feedforward=Choice(width, "test"))
         mlp = initialised_model(found.model(layers=1), found.initial(), 0).layer(0).mlp
+        assert mlp is not None
         parts = [value for map_ in (mlp.up, mlp.down) for value in map_.parameters()]
         norms[width] = sum(float(value.detach().square().sum()) for value in parts) ** 0.5
     printed = (9.30, 9.29, 9.27, 9.29)  # Table 11, ||Q_R|| of MLP All

@@ -1,6 +1,7 @@
 """A checkpoint is what it was: reloaded and measured again it scores alike, and it refuses another task's data."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from training.data.trajectory import TrajectoryTask
 from training.errors import CheckpointError
 from training.evaluate_command import measure
 from training.execute import execute, load_data
-from training.model.config import ModelConfig, transformer
+from training.model.config import ModelConfig
 from training.model.initialisation import InitialWeights
 from training.stages import Optimiser, Pretrain, RunConfig, Supervised, finetune
 
@@ -79,8 +80,7 @@ def test_another_vocabulary_is_refused(runs, data_folder):
 def test_another_positional_scheme_is_refused(runs):
     spt = configured("image")
     other = finetune(spt, Supervised(epochs=1, batch=8))
-    shape = {"width": 8, "layers": 1, "heads": 2, "feedforward": 8}
-    changed = transformer(**spt.task.model_shape(), **shape, positions="alibi")
+    changed = replace(spt.model, positions="alibi")
     with pytest.raises(InputError, match="must be of the same positional scheme"):
         execute(RunConfig(spt.task, changed, spt.initial, other.stage, 0, spt, "all"), runs)
 
