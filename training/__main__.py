@@ -11,33 +11,27 @@ from typing import Annotated
 
 import tyro
 from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from numerics.errors import InputError
 from training.data_command import data
-from training.distributed import is_first
 from training.evaluate_command import evaluate
-from training.experiments.catalogue import experiments, find_experiment
-from training.experiments.experiment import SCALES, Experiment, Scale
-from training.experiments.partial import runnable, select, with_finished
+from training.experiments.catalogue import experiments
+from training.experiments.experiment import SCALES, Scale
 from training.experiments.record import (
     FOLDER,
     KEPT,
-    ExperimentRecord,
-    condition_table,
     keep_experiment,
-    write_experiment,
 )
 from training.predictions.catalogue import predictions
 from training.predictions.prediction import Records, judge
 from training.predictions.printing import show
 from training.predictions.verdicts import as_json, as_markdown, write_verdicts
-from training.records import PARTIAL, RunRecord, keep_record, read_record
-from training.stages import RunConfig
-from training.sweep import all_runs, cost, pending_runs, sweep
+from training.records import PARTIAL, keep_record, read_record
+from training.run_command import run
+from training.sweep import all_runs, pending_runs
+from training.terminal import err, out
 
 _DESCRIPTION = """Experiments of the paper: train, record, keep.
 
@@ -48,127 +42,7 @@ Examples:
   python -m training verdicts                      judges every prediction whose records are kept
 """
 
-#: A pipe has no width of its own; tables are made for 100 columns.
-_WIDTH = None if sys.stdout.isatty() else 100
-
 Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN…")]
-
-
-def run(
-    experiment: Annotated[str, tyro.conf.Positional],
-    scale: Scale = "smoke",
-    runs: Path = Path("runs"),
-    jobs: int = os.cpu_count() or 1,
-    backend: str = "processes",
-    checkpoint_seconds: float = 30.0,
-    only: tuple[str, ...] = (),
-    device: str = "auto",
-    precision: str = "float32",
-) -> int:
-    """Run an experiment, resumably.  Example: python -m training run toy-fig4 --scale smoke
-
-    Stop it with Ctrl-C and say the same again: it goes on from its checkpoints and ends with the same numbers.
-    What its data are missing for is not run, and said so with the command that gets them; the rest is.
-    Exit code 0: all runs are there; 2: bad input, or the disk is full; 3: internal error; 130: interrupted.
-
-    Args:
-        experiment: a name from "list".
-        scale: smoke (does it work), laptop, or paper.
-        runs: folder of run records; made where it does not exist.
-        jobs: number of single-threaded processes (always one on a GPU and under torchrun).
-        backend: processes, or dask (extra "cluster"; scheduler from DASK_SCHEDULER_ADDRESS).
-        checkpoint_seconds: least time between checkpoints of one run.
-        only: data sets or conditions to run now; the record holds every condition that is there.
-        device: cpu, cuda, or auto: a GPU where there is one.  Several: torchrun --nproc_per_node=N -m training run ...
-        precision: float32, or bfloat16 (forward passes under autocast; weights and losses stay float32).
-    """
-    chosen = find_experiment(experiment)
-    if runs.exists() and not runs.is_dir():
-        raise InputError(f"--runs must be a folder: {runs} is a file; name another folder")
-    listed = chosen.runs(scale)
-    for line in chosen.statement(scale) if chosen.statement is not None else ():
-        _err().print(line, soft_wrap=True)
-    with _err().status("looking for data, preparing what is not prepared yet"):
-        labeled, missing = runnable(select(listed, only))
-    configs = [item.config for item in labeled]
-    pending = pending_runs(configs, runs)
-    total = len(all_runs(configs))
-    _err().print(f"{chosen.name} at {scale} scale: {total} runs, {total - len(pending)} there already")
-    records = _with_progress(configs, pending, runs, jobs, backend, checkpoint_seconds, device, precision)
-    if not is_first():
-        return 0
-    if only:
-        labeled, records = with_finished(listed, labeled, records, runs)
-    record = write_experiment(chosen, scale, labeled, records, runs, missing)
-    _show(chosen, record)
-    for dataset, why in missing.items():
-        _out().print(f"{dataset}: not run: missing data: {why}", soft_wrap=True)
-    _out().print(f"record: {record.folder}", soft_wrap=True)
-    return 0
-
-
-def _with_progress(
-    configs: list[RunConfig],
-    pending: list[RunConfig],
-    runs: Path,
-    jobs: int,
-    backend: str,
-    checkpoint_seconds: float,
-    device: str,
-    precision: str,
-) -> list[RunRecord]:
-    columns = (
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=_err(), transient=True) as bar:
-        work = {config.id: cost(config) for config in sorted(pending, key=lambda config: config.seed)}
-        task = bar.add_task("starting", total=sum(work.values()))
-        done: list[str] = []
-
-        def finished(record: RunRecord) -> None:
-            done.append(record.id)
-            text = f"{len(done)} of {len(work)} runs, last {record.id}"
-            bar.update(task, advance=work.get(record.id, 0), description=text)
-
-        return sweep(
-            configs,
-            runs,
-            jobs=jobs,
-            backend=backend,
-            checkpoint_seconds=checkpoint_seconds,
-            progress=finished,
-            device=device,
-            precision=precision,
-        )
-
-
-def _show(experiment: Experiment, record: ExperimentRecord) -> None:
-    if not record.content["runs"]:
-        _out().print("nothing was trained: the record holds measured data alone")
-        return
-    table = Table("condition", "rate", *(name.replace("_", " ") for name in experiment.shown), box=box.SIMPLE_HEAD)
-    rows = condition_table(record, experiment.shown).to_dicts()
-    for row in rows:
-        values = [
-            f"{row[f'{name} mean']:.3f} ({row[f'{name} least']:.2f}–{row[f'{name} greatest']:.2f})"
-            if row[f"{name} mean"] is not None
-            else "–"
-            for name in experiment.shown
-        ]
-        table.add_row(row["condition"], f"{row['learning_rate']:g}", *values)
-    _out().print(table)
-    seeds = rows[0]["seeds"]
-    _out().print(f"mean over {seeds} seeds (least–greatest)" + ("" if seeds >= 6 else "; too few seeds to conclude"))
-    for row in rows:
-        for name, sentence in (("stuck", "never left chance on the training set"), ("diverged", "diverged")):
-            if row[name]:
-                text = f"warning: {row['condition']} at {row['learning_rate']:g}: {row[name]} of {seeds} {sentence}"
-                _out().print(Text(text, "yellow"))
 
 
 def list_all(runs: Path = Path("runs")) -> int:
@@ -188,10 +62,10 @@ def list_all(runs: Path = Path("runs")) -> int:
             there = total - len(pending_runs(configs, runs))
             table.add_row(name, shows, scale, experiment.costs[scale], f"{there} of {total}")
             name = shows = Text()
-    _out().print(table)
+    out().print(table)
     waiting = sorted(path.parent.name for path in (runs / PARTIAL).glob("*/state.safetensors"))
     if waiting:
-        _out().print(f"{len(waiting)} interrupted runs go on from a checkpoint when their experiment is run again")
+        out().print(f"{len(waiting)} interrupted runs go on from a checkpoint when their experiment is run again")
     return 0
 
 
@@ -214,7 +88,7 @@ def keep(names: Names = (), runs: Path = Path("runs"), to: Path = KEPT) -> int:
     for folder in folders:
         is_experiment = folder.parent.name == FOLDER
         kept = keep_experiment(folder, to) if is_experiment else keep_record(read_record(folder), to)
-        _out().print(f"kept {kept}", soft_wrap=True)
+        out().print(f"kept {kept}", soft_wrap=True)
     return 0
 
 
@@ -245,23 +119,10 @@ def verdicts(
     if markdown:
         print(as_markdown(judgements), end="")
         return 0
-    show(_out(), judgements, known)
+    show(out(), judgements, known)
     if path is not None:
-        _out().print(f"wrote {path}", soft_wrap=True)
+        out().print(f"wrote {path}", soft_wrap=True)
     return 0
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def _out() -> Console:
-    return _Console(width=_WIDTH, highlight=False)
-
-
-def _err(always: bool = False) -> Console:
-    return Console(stderr=True, highlight=False, quiet=not (always or is_first()))
 
 
 COMMANDS: dict[str, Callable[..., int]] = {
@@ -290,10 +151,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         if debug:
             traceback.print_exc()
-        _err(always=True).print(Text(f"error: {error}", "red"), soft_wrap=True)
+        err(always=True).print(Text(f"error: {error}", "red"), soft_wrap=True)
         return 2
     except KeyboardInterrupt:
-        _err().print("interrupted; say the same command again to go on from the last checkpoints")
+        err().print("interrupted; say the same command again to go on from the last checkpoints")
         return 130
     except BrokenPipeError:  # the reader (head, less) has seen enough; nothing is left to flush into
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -302,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         message = f"internal error: {type(error).__name__}: {error}; --debug shows where"
-        _err(always=True).print(Text(message, "red"), soft_wrap=True)
+        err(always=True).print(Text(message, "red"), soft_wrap=True)
         return 3
 
 

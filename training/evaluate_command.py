@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from training.checkpoints import read_header
@@ -17,6 +16,7 @@ from training.execute import load_data
 from training.identity import check_identity, identity
 from training.records import RunRecord, read_record
 from training.stages import Pretrain
+from training.terminal import out
 
 
 def evaluate(
@@ -42,10 +42,10 @@ def evaluate(
         before = None if on else known.get(f"final_{name}")
         differ |= before is not None and before != value
         table.add_row(name.replace("_", " "), f"{value:.6f}", "–" if before is None else f"{before:.6f}")
-    out = Console(highlight=False)
-    out.print(table)
+    console = out()
+    console.print(table)
     if not on:
-        out.print(
+        console.print(
             "the reloaded network differs from its record" if differ else "the same as in the record, bit for bit"
         )
     return int(differ)

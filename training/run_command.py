@@ -1,0 +1,141 @@
+"""``python -m training run``: carry out an experiment, resumably, and show what came of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich import box
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from numerics.errors import InputError
+from training.distributed import is_first
+from training.experiments.catalogue import find_experiment
+from training.experiments.experiment import Experiment, Scale
+from training.experiments.partial import runnable, select, with_finished
+from training.experiments.record import ExperimentRecord, condition_table, write_experiment
+from training.records import RunRecord
+from training.stages import RunConfig
+from training.sweep import all_runs, cost, pending_runs, sweep
+from training.terminal import err, out
+
+
+def run(
+    experiment: Annotated[str, tyro.conf.Positional],
+    scale: Scale = "smoke",
+    runs: Path = Path("runs"),
+    jobs: int = os.cpu_count() or 1,
+    backend: str = "processes",
+    checkpoint_seconds: float = 30.0,
+    only: tuple[str, ...] = (),
+    device: str = "auto",
+    precision: str = "float32",
+) -> int:
+    """Run an experiment, resumably.  Example: python -m training run toy-fig4 --scale smoke
+
+    Stop it with Ctrl-C and say the same again: it goes on from its checkpoints and ends with the same numbers.
+    What its data are missing for is not run, and said so with the command that gets them; the rest is.
+    Exit code 0: all runs are there; 2: bad input, or the disk is full; 3: internal error; 130: interrupted.
+
+    Args:
+        experiment: a name from "list".
+        scale: smoke (does it work), laptop, or paper.
+        runs: folder of run records; made where it does not exist.
+        jobs: number of single-threaded processes (always one on a GPU and under torchrun).
+        backend: processes, or dask (extra "cluster"; scheduler from DASK_SCHEDULER_ADDRESS).
+        checkpoint_seconds: least time between checkpoints of one run.
+        only: data sets or conditions to run now; the record holds every condition that is there.
+        device: cpu, cuda, or auto: a GPU where there is one.  Several: torchrun --nproc_per_node=N -m training run ...
+        precision: float32, or bfloat16 (forward passes under autocast; weights and losses stay float32).
+    """
+    chosen = find_experiment(experiment)
+    if runs.exists() and not runs.is_dir():
+        raise InputError(f"--runs must be a folder: {runs} is a file; name another folder")
+    listed = chosen.runs(scale)
+    for line in chosen.statement(scale) if chosen.statement is not None else ():
+        err().print(line, soft_wrap=True)
+    with err().status("looking for data, preparing what is not prepared yet"):
+        labeled, missing = runnable(select(listed, only))
+    configs = [item.config for item in labeled]
+    pending = pending_runs(configs, runs)
+    total = len(all_runs(configs))
+    err().print(f"{chosen.name} at {scale} scale: {total} runs, {total - len(pending)} there already")
+    records = _with_progress(configs, pending, runs, jobs, backend, checkpoint_seconds, device, precision)
+    if not is_first():
+        return 0
+    if only:
+        labeled, records = with_finished(listed, labeled, records, runs)
+    record = write_experiment(chosen, scale, labeled, records, runs, missing)
+    _show(chosen, record)
+    for dataset, why in missing.items():
+        out().print(f"{dataset}: not run: missing data: {why}", soft_wrap=True)
+    out().print(f"record: {record.folder}", soft_wrap=True)
+    return 0
+
+
+def _with_progress(
+    configs: list[RunConfig],
+    pending: list[RunConfig],
+    runs: Path,
+    jobs: int,
+    backend: str,
+    checkpoint_seconds: float,
+    device: str,
+    precision: str,
+) -> list[RunRecord]:
+    columns = (
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=err(), transient=True) as bar:
+        work = {config.id: cost(config) for config in sorted(pending, key=lambda config: config.seed)}
+        task = bar.add_task("starting", total=sum(work.values()))
+        done: list[str] = []
+
+        def finished(record: RunRecord) -> None:
+            done.append(record.id)
+            text = f"{len(done)} of {len(work)} runs, last {record.id}"
+            bar.update(task, advance=work.get(record.id, 0), description=text)
+
+        return sweep(
+            configs,
+            runs,
+            jobs=jobs,
+            backend=backend,
+            checkpoint_seconds=checkpoint_seconds,
+            progress=finished,
+            device=device,
+            precision=precision,
+        )
+
+
+def _show(experiment: Experiment, record: ExperimentRecord) -> None:
+    if not record.content["runs"]:
+        out().print("nothing was trained: the record holds measured data alone")
+        return
+    table = Table("condition", "rate", *(name.replace("_", " ") for name in experiment.shown), box=box.SIMPLE_HEAD)
+    rows = condition_table(record, experiment.shown).to_dicts()
+    for row in rows:
+        values = [
+            f"{row[f'{name} mean']:.3f} ({row[f'{name} least']:.2f}–{row[f'{name} greatest']:.2f})"
+            if row[f"{name} mean"] is not None
+            else "–"
+            for name in experiment.shown
+        ]
+        table.add_row(row["condition"], f"{row['learning_rate']:g}", *values)
+    out().print(table)
+    seeds = rows[0]["seeds"]
+    out().print(f"mean over {seeds} seeds (least–greatest)" + ("" if seeds >= 6 else "; too few seeds to conclude"))
+    for row in rows:
+        for name, sentence in (("stuck", "never left chance on the training set"), ("diverged", "diverged")):
+            if row[name]:
+                text = f"warning: {row['condition']} at {row['learning_rate']:g}: {row[name]} of {seeds} {sentence}"
+                out().print(Text(text, "yellow"))
