@@ -20,6 +20,8 @@ from rich.text import Text
 
 from numerics.errors import InputError
 from paper_figures.catalogue import figures, find_figure
+from paper_figures.claim_items import items
+from paper_figures.claims import markdown
 from paper_figures.figure import Drawing, PaperFigure, rendered, write_together
 from paper_figures.kept import KeptRecords
 from training.experiments.experiment import Scale
@@ -31,6 +33,8 @@ Examples:
   python -m paper_figures list                  what can be drawn, from what, and what is missing
   python -m paper_figures make fig14            draws Figure 14 into figures/
   python -m paper_figures make all --out drawn  draws everything that the files on disk allow
+  python -m paper_figures claims                the README's table of the paper's claims, from records
+  python -m paper_figures make errata           what is inconsistent in the paper, and what is contested
   python -m paper_figures make fig04 --records runs/experiments   draws what you ran, before you keep it
 """
 
@@ -95,6 +99,17 @@ def make(names: Names = (), out: Path = Path("figures"), records: Path = KEPT, s
     return 2 if unreadable else 1 if wrong else 0
 
 
+def claims(records: Path = KEPT, scale: Scale | None = None) -> int:
+    """Print the README's table of the paper's claims, made from records.  Example: python -m paper_figures claims
+
+    Args:
+        records: folder of kept records.
+        scale: scale of the records; by default the largest that is there.
+    """
+    sys.stdout.write(markdown(items(), _kept(records, scale)))
+    return 0
+
+
 def _kept(records: Path, scale: Scale | None) -> KeptRecords:
     if records.exists() and not records.is_dir():
         raise InputError(f"--records must be a folder: {records} is a file; name another folder")
@@ -153,7 +168,7 @@ def _err() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-COMMANDS: dict[str, Callable[..., int]] = {"list": list_figures, "make": make}
+COMMANDS: dict[str, Callable[..., int]] = {"list": list_figures, "make": make, "claims": claims}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -50,10 +50,14 @@ class Comparison:
 
 def sheet(height: float, title: str, kept: Kept, seeds: int | None) -> SubFigure:
     """The body of a page, for panels and legends, under the figure's title, its scale and its number of seeds."""
-    picture = Figure(figsize=(PAGE, height))
     runs = "nothing is trained" if seeds is None else f"{seeds} seed{'s' * (seeds != 1)}"
     small = " (shows that it works, decides nothing)" if kept.scale == "smoke" else ""
-    words = f"our reconstruction of the toy task, {kept.scale} scale{small}, {runs}"
+    return page(height, title, f"our reconstruction of the toy task, {kept.scale} scale{small}, {runs}")
+
+
+def page(height: float, title: str, words: str) -> SubFigure:
+    """The body of a page under a title and a line of words; ``write_below`` puts text under it."""
+    picture = Figure(figsize=(PAGE, height))
     for place, (line, weight) in enumerate(((title, "bold"), (words, "normal"))):
         top = 1 - (0.08 + place * 0.17) / height
         picture.text(0.5, top, line, ha="center", va="top", fontsize=8.5, fontweight=weight)
@@ -78,7 +82,7 @@ def finish(
     warning = [kept.warning] if kept.stale else []
     picture = body.figure
     assert isinstance(picture, Figure)
-    _write_below(picture, [*notes, *lines], warning)
+    write_below(picture, [*notes, *lines], warning)
     saved = {
         "schema_version": 1,
         "figure": name,
@@ -94,8 +98,9 @@ def finish(
     return Drawing(picture, saved, (f"drawn from {kept.name} at {kept.scale} scale", *lines, *warning), True)
 
 
-def _write_below(picture: Figure, notes: Sequence[str], warning: Sequence[str]) -> None:
+def write_below(picture: Figure | SubFigure, notes: Sequence[str], warning: Sequence[str]) -> None:
     """Small text under the panels, which keep to the space between it and the title."""
+    assert isinstance(picture, Figure)
     lines = [(line, INK) for note in notes for line in _wrapped(note)]
     lines += [(line, VERMILLION) for note in warning for line in _wrapped(note)]
     height = picture.get_figheight()

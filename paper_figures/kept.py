@@ -24,6 +24,7 @@ from paper_figures.sources import Source
 from training.experiments.catalogue import find_experiment
 from training.experiments.experiment import SCALES, Scale
 from training.experiments.record import INDEX, KEPT, SCHEMA_VERSION, ExperimentRecord, read_experiment
+from training.recipes.catalogue import DATASETS
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,7 @@ class KeptRecords:
             record = read_experiment(index.parent)
         except InputError as error:
             raise InputError(f"{error} with {command}") from None
-        expected = {run.config.id for run in find_experiment(name).runs(scale)}
-        return Kept(record, command, set(record.content["runs"]) != expected)
+        return Kept(record, command, set(record.content["runs"]) != _expected(record, name, scale))
 
     def _index(self, name: str, scale: str) -> Path:
         return self.folder / f"{name}-{scale}" / INDEX
@@ -180,6 +180,21 @@ def _what_is_wrong(index: Path, name: str, scale: str) -> str:
     if (content.get("name"), content.get("scale")) != (name, scale):
         return f"it says {content.get('name')} at {content.get('scale')} scale, its folder says {name} at {scale}"
     return ""
+
+
+def _expected(record: ExperimentRecord, name: str, scale: Scale) -> set[str]:
+    """Identifiers of the runs that a record is to hold; of a task whose data were missing it holds none."""
+    runs = find_experiment(name).runs(scale)
+    if any(_task_of(run.condition) for run in runs) and "runs.csv" in record.content["files"]:
+        there = {_task_of(condition) for condition in record.runs()["condition"]}
+        runs = [run for run in runs if _task_of(run.condition) in there]
+    return {run.config.id for run in runs}
+
+
+def _task_of(condition: str) -> str:
+    """The task of the Long-Range Arena with which the name of a condition begins; empty where none does."""
+    task = condition.partition(" ")[0]
+    return task if task in DATASETS else ""
 
 
 def experiment(name: str) -> Callable[[KeptRecords], Source]:

@@ -16,11 +16,15 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the group it stands under (empty for none), its heading, whether it holds text rather than numbers."""
+    """A column: the group it stands under (empty for none), its heading, whether it holds text rather than numbers.
+
+    Prose is text in sentences, which is broken into lines.
+    """
 
     group: str
     heading: str
     text: bool = False
+    prose: bool = False
 
     @property
     def whole(self) -> str:
@@ -94,13 +98,16 @@ def latex(tables: Sequence[Table], label: str) -> str:
     \\end{table*}
     <BLANKLINE>
     """
-    lines = [r"% needs \usepackage{booktabs,graphicx}"]
+    packages = (
+        "array,booktabs,graphicx" if any(c.prose for table in tables for c in table.columns) else "booktabs,graphicx"
+    )
+    lines = [rf"% needs \usepackage{{{packages}}}"]
     for number, table in enumerate(tables):
         lines += [r"\begin{table*}", r"\centering", rf"\caption{{{_inline(table.title, _tex)}.}}"]
         lines.append(rf"\label{{tab:{label}{'' if number == 0 else f'-{number + 1}'}}}")
         lines.append(r"\resizebox{\linewidth}{!}{%")
         lines += [
-            rf"\begin{{tabular}}{{{''.join('l' if column.text else 'r' for column in table.columns)}}}",
+            rf"\begin{{tabular}}{{{''.join(_alignment(column) for column in table.columns)}}}",
             r"\toprule",
         ]
         if any(column.group for column in table.columns):
@@ -116,6 +123,12 @@ def latex(tables: Sequence[Table], label: str) -> str:
             ]
         lines.append(r"\end{table*}")
     return "\n".join(lines) + "\n"
+
+
+def _alignment(column: Column) -> str:
+    if column.prose:
+        return r">{\raggedright\arraybackslash}p{6cm}"
+    return "l" if column.text else "r"
 
 
 def _tex_groups(table: Table) -> list[str]:
@@ -135,7 +148,8 @@ def _tex_row(cells: Sequence[str]) -> str:
 _TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$", "–": "--", "“": "``", "”": "''",
-    "≤": r"$\le$", "·": r"$\cdot$", "…": r"\dots{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "≤": r"$\le$", "·": r"$\cdot$", "…": r"\dots{}", "→": r"$\to$", "÷": r"$\div$", "‖": r"$\|$",
+    "√": r"$\surd$", "∼": r"$\sim$", "ᵀ": r"$^{\top}$", "×": r"$\times$", "<": r"\textless{}", ">": r"\textgreater{}",
     "\N{NO-BREAK SPACE}": "~",
 }  # fmt: skip
 
@@ -202,7 +216,7 @@ def _html_table(table: Table) -> list[str]:
 
 
 def _kind(column: Column) -> str:
-    return ' class="text"' if column.text else ""
+    return ' class="text prose"' if column.prose else ' class="text"' if column.text else ""
 
 
 def _html(text: str) -> str:
@@ -226,6 +240,7 @@ tbody { border-top: 1px solid #222 }
 th, td { padding: .25rem .45rem; text-align: right; white-space: nowrap; vertical-align: top; font-weight: normal }
 th.text, td.text { text-align: left }
 td.text:last-child { white-space: normal; min-width: 12rem }
+td.prose { white-space: normal; min-width: 11rem; max-width: 30rem }
 th.group { text-align: center; border-bottom: 1px solid #8a8a8a }
 code { font-size: .92em; overflow-wrap: anywhere }
 li { max-width: 60rem }

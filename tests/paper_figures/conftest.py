@@ -15,6 +15,7 @@ from paper_figures.__main__ import main
 from paper_figures.figure import Drawing, PaperFigure
 from paper_figures.kept import KeptRecords
 from paper_figures.sources import Source
+from tests.paper_figures.made_lra import put_lra
 from tests.paper_figures.made_records import put_everything
 
 
@@ -39,6 +40,14 @@ def made(tmp_path_factory) -> KeptRecords:
     """Records of every experiment that a figure is drawn from, their numbers made up; nothing is trained."""
     folder = tmp_path_factory.mktemp("records")
     put_everything(folder)
+    return KeptRecords(folder)
+
+
+@pytest.fixture(scope="session")
+def lra(tmp_path_factory) -> KeptRecords:
+    """Records of every experiment on the Long-Range Arena at laptop scale, their numbers made up."""
+    folder = tmp_path_factory.mktemp("lra")
+    put_lra(folder)
     return KeptRecords(folder)
 
 
