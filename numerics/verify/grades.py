@@ -26,7 +26,7 @@ from numerics.routes.sampling import VACUOUS_SHARE, sample
 from numerics.routes.slope import scalar_function, slope_check_with_control
 from numerics.search import find_counterexample
 from numerics.tolerance import slope_scale
-from numerics.verify.controls import UNREJECTED, derives, idle, off_by_a_little, starts_at_product
+from numerics.verify.controls import UNREJECTED, derives, idle, off_by_a_little, starts_at_product, unsound_offsets
 from numerics.verify.plan import Plan
 from numerics.verify.records import Evidence, Grade, Status
 from theory.claim import OBJECTIVES, Claim, Part, Quantity
@@ -96,6 +96,9 @@ def _derived(claim: Claim, plan: Plan) -> _Outcome:
     asymmetric = asymmetric_objects()
     if asymmetric:
         return Status.FAILED, f"flagged symmetric without being so: {', '.join(asymmetric)}", {}
+    unsound = unsound_offsets(claim)
+    if unsound:
+        return Status.FAILED, f"false of a pattern that depends on the offset alone: {', '.join(unsound)}", {}
     summary = f"{len(rows)} equations for symbolic L and d in {count} steps"
     return Status.PASSED, summary, {"checks": rows, "rules used": sorted(rules)}
 

@@ -106,11 +106,10 @@ _Arrays = tuple[dict[str, UInt8[ndarray, "images 32 32"]], dict[str, UInt8[ndarr
 
 
 def image_source() -> str:
-    """``jpeg`` where that npz is at hand and the official release, whole, is not; else ``official``."""
+    """``official`` where that release is at hand, whole; else ``jpeg``, of which our kept records are."""
     whole = _RECORD_BYTES * _RECORDS
     files = [data_root() / place / "test_batch.bin" for place in _BINARY]
-    official = any(file.is_file() and file.stat().st_size == whole for file in files)
-    return "jpeg" if not official and any((data_root() / place).is_file() for place in _JPEG) else "official"
+    return "official" if any(file.is_file() and file.stat().st_size == whole for file in files) else "jpeg"
 
 
 def find_binary() -> Path:
@@ -128,7 +127,7 @@ def _remedy() -> str:
 
 def find_jpeg() -> Path:
     """The npz of grey images."""
-    return find_data("CIFAR-10, grey npz", _JPEG, "put cifar10_gray_jpeg.npz under cifar10/, or use source official")
+    return find_data("CIFAR-10, grey npz", _JPEG, f"put cifar10_gray_jpeg.npz under cifar10/, or {_FETCH}")
 
 
 def read_binary(writer: Writer) -> _Arrays:
