@@ -127,11 +127,16 @@ def _cells(kept: KeptRecords, table: AccuracyTable, ids: Mapping[str, str]) -> l
             continue
         gain = cell.gains["peak"]
         if gain is None:
-            lines.append(Line(label, "", "–", cell.why))
+            lines.append(Line(label, "", "–", _on_any_machine(cell.why)))
             continue
         verdict = ", ".join(dict.fromkeys(one.verdict for one in cell.verdicts)) or "not judged"
         lines.append(Line(label, mean(gain, signed=True), f"{gain.seeds}, {cell.scale}", verdict))
     return _grouped(lines)
+
+
+def _on_any_machine(why: str) -> str:
+    """Why something was not run, the same whether its data are on this machine or not: the README is one for all."""
+    return re.sub(r"missing data, `python -m training data fetch \S+ && ", "`", why)
 
 
 def _grouped(lines: Sequence[Line]) -> list[Line]:
@@ -195,7 +200,7 @@ def weights_item(task: str) -> Item:
 
 def _ratio(label: str, found: Spread | None, scale: str, why: str) -> Line:
     if found is None:
-        return Line(label, "", "–", why)
+        return Line(label, "", "–", _on_any_machine(why))
     return Line(label, mean(found), f"{found.seeds}, {scale}", "not judged")
 
 

@@ -110,6 +110,12 @@ def test_the_verdicts_of_the_readme_are_those_of_the_kept_records(capsys):
     assert shown == capsys.readouterr().out
 
 
+def test_the_claims_table_of_the_readme_is_made_from_the_kept_records(capsys):
+    shown = README.partition("<!-- claims -->\n")[2].partition("<!-- /claims -->")[0]
+    assert figures_door(["claims"]) == 0
+    assert shown == capsys.readouterr().out
+
+
 def test_a_report_that_cannot_be_written_gets_one_sentence(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert numerics_door(["verify", "--claim", "Q2", "--json", str(tmp_path / "file" / "x.json"), "--jobs", "1"]) == 2
