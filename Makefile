@@ -58,7 +58,7 @@ bench: $(READY) ## run the benchmarks; writes reports/bench/results.json
 figures: $(READY) ## draw every figure and table that the records on disk allow
 	$(BIN)/python -m paper_figures make all
 
-mutation: $(READY) ## plant errors in theory/ and numerics/ and count those that the tests find
+mutation: $(READY) ## plant 20 errors in theory/ and numerics/ and count those that the tests find (10 min)
 	$(BIN)/python -m tests.mutation
 
 # CUDA builds of torch bring their own exactly pinned libraries: they differ by platform, so they stay out.

@@ -42,7 +42,7 @@ PATTERNS = (
 )  # fmt: skip
 #: Drawing only, and errors: no verdict rests on them.
 LEFT_OUT = ("numerics/gradcheck/plots.py", "numerics/gradcheck/errors.py")
-DEFAULT_SAMPLE = 50
+DEFAULT_SAMPLE = 20
 
 
 def modules() -> dict[str, Path]:
@@ -177,9 +177,11 @@ def _digest(path: Path) -> str:
 
 
 def sample(every: dict[str, list[Mutant]], size: int, seed: int) -> list[Mutant]:
-    """A seeded sample in proportion to the modules' numbers of mutants, at least one each."""
+    """A seeded sample in proportion to the modules' numbers of mutants, at least one each where it is large enough."""
     rng = random.Random(seed)
     total = sum(map(len, every.values()))
+    if size < len(every):
+        return rng.sample([mutant for held in every.values() for mutant in held], size)
     picked: list[Mutant] = []
     for held in every.values():
         picked += rng.sample(held, min(len(held), max(1, round(size * len(held) / total))))
