@@ -34,7 +34,7 @@ WHOLE = "image32"
 _NAMES = {**TASKS, WHOLE: "Image, 32 × 32"}
 KINDS = {
     "scores": "scores QKᵀ on one example",
-    "attention": "attention × tokens (1: uniform)",
+    "attention": "attention ÷ uniform",
     "positions-scores": "scores of positions alone",
 }
 

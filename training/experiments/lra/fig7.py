@@ -24,7 +24,7 @@ from training.experiments.partial import dataset_of
 from training.experiments.record import npz_bytes
 from training.probes.network import data_maps, positional_maps
 from training.recipes.catalogue import ABLATED
-from training.recipes.recipe import Recipe
+from training.recipes.recipe import Choice, Recipe
 from training.records import RunRecord
 
 MAPS = "maps.npz"
@@ -39,7 +39,10 @@ def recipes(scale: Scale) -> list[Recipe]:
     found = [shallow(dataset, scale) for dataset in ABLATED]
     if scale == "laptop":
         few = ImageTask(source=image_source(), train_limit=2000, validation_limit=200, test_limit=200)
-        found.append(replace(found[ABLATED.index("image")], dataset="image32", task=few))
+        whole = found[ABLATED.index("image")].changed(
+            data=Choice("32 × 32 pixels, 2,000 training images", "ours: cost")
+        )
+        found.append(replace(whole, dataset="image32", task=few))
     return found
 
 
