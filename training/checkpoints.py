@@ -23,6 +23,8 @@ from training.files import write_whole
 from training.model.groups import select
 from training.model.network import SequenceModel
 
+_HEADER = "header"
+
 
 @dataclass
 class TrainingState:
@@ -49,7 +51,7 @@ def save_parameters(
 ) -> None:
     """Write parameters alone, with what they belong to (``training.identity``)."""
     tensors = {name: value.detach().cpu().contiguous() for name, value in parameters.items()}
-    write_whole(path, save(tensors, {"configuration": run_hash, **(identity or {})}))
+    write_whole(path, save(tensors, _one_entry({"configuration": run_hash, **(identity or {})})))
 
 
 def load_parameters(path: Path, run_hash: str | None = None) -> dict[str, Tensor]:
@@ -103,7 +105,7 @@ def save_state(
         "sessions": str(state.sessions),
         "execution": json.dumps(machine.described()),
     }
-    write_whole(path, save(tensors, header))
+    write_whole(path, save(tensors, _one_entry(header)))
 
 
 def load_state(
@@ -138,6 +140,11 @@ def load_state(
     )
 
 
+def _one_entry(header: Mapping[str, str]) -> dict[str, str]:
+    """The header as a single entry: safetensors writes several in no fixed order, and equal runs give equal bytes."""
+    return {_HEADER: json.dumps(dict(header), sort_keys=True)}
+
+
 def _check_execution(path: Path, header: dict[str, str], machine: Machine) -> None:
     """Rounding must not change half-way.  Checkpoints older than this entry are of one process on a CPU in float32."""
     began, now = json.loads(header.get("execution", json.dumps(ALONE.described()))), machine.described()
@@ -156,6 +163,7 @@ def _read(path: Path, run_hash: str | None) -> tuple[dict[str, Tensor], dict[str
     try:
         with safe_open(path, framework="pt") as file:
             header: dict[str, str] = file.metadata() or {}
+            header = json.loads(header[_HEADER]) if _HEADER in header else header  # older files: an entry a key
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise CheckpointError(

@@ -69,11 +69,14 @@ def run(
         return 0
     if only:
         labeled, records = with_finished(listed, labeled, records, runs)
-    record = write_experiment(chosen, scale, labeled, records, runs, missing)
-    _show(chosen, record)
+    if labeled or not listed:
+        record = write_experiment(chosen, scale, labeled, records, runs, missing)
+        _show(chosen, record)
+        out().print(f"record: {record.folder}", soft_wrap=True)
+    else:
+        out().print("no record: the data of every run are missing")
     for dataset, why in missing.items():
         out().print(f"{dataset}: not run: missing data: {why}", soft_wrap=True)
-    out().print(f"record: {record.folder}", soft_wrap=True)
     return 0
 
 

@@ -255,10 +255,11 @@ def test_a_diverged_run_of_two_processes_is_recorded_by_both_at_the_same_step(tm
 def test_torchrun_runs_an_experiment_through_the_door_and_one_process_speaks(tmp_path):
     (tmp_path / "door.py").write_text(
         "import sys\n"
-        "import training.__main__ as door\n"
+        "import training.run_command as command\n"
+        "from training.__main__ import main\n"
         "from tests.training.test_door import TINY\n"
-        "door.find_experiment = lambda name: TINY\n"
-        "sys.exit(door.main(sys.argv[1:]))\n"
+        "command.find_experiment = lambda name: TINY\n"
+        "sys.exit(main(sys.argv[1:]))\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "door.py"]
     ran = subprocess.run(
@@ -327,7 +328,9 @@ def test_a_run_goes_on_in_the_precision_it_began_with_and_older_checkpoints_coun
     content = old.read_bytes()
     size = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + size])
-    assert json.loads(header["__metadata__"].pop("execution")) == ALONE.described()
+    entries = json.loads(header["__metadata__"]["header"])  # older files have an entry a key, and none of this name
+    assert json.loads(entries.pop("execution")) == ALONE.described()
+    header["__metadata__"] = entries
     text = json.dumps(header).encode()
     old.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
     assert load_state(old, model, optimiser, config.hash).step == 0

@@ -43,7 +43,7 @@ def smallest_effect(sequences: int, seeds: int, accuracy: float = 0.5) -> float:
     """Paired gain that a two-sided t test finds with power .8, from the sampling of the test set alone.
 
     >>> round(smallest_effect(2000, 6), 3)
-    0.022
+    0.023
     """
     deviation = math.sqrt(2 * accuracy * (1 - accuracy) / sequences)
     return detectable_shift(seeds) * deviation / math.sqrt(seeds)
