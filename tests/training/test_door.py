@@ -86,7 +86,9 @@ def test_every_experiment_is_listed_with_its_cost_at_every_scale(tmp_path, capsy
         assert set(experiment.costs) == set(SCALES)
         sizes = [len(experiment.runs(scale)) for scale in SCALES]
         assert sizes[0] == min(sizes)
-        assert sizes[0] > 0 or experiment.name in ("toy-fig10", "lra-audit"), "all train, but for the examples of the data"
+        assert sizes[0] > 0 or experiment.name in ("toy-fig10", "lra-audit"), (
+            "all train, but for the examples of the data"
+        )
 
 
 @pytest.mark.slow
