@@ -44,8 +44,9 @@ _LAPTOP_CHOICES = {
 }
 
 #: Lengths of the two stages at laptop scale, in epochs of labels and of self-pretraining.  Image's were settled on
-#: seed 100: on 4,000 images over 20 epochs labels alone and self-pretraining ended alike (peak .322 and .317), on 5,000
-#: over 30 they did not (.341 and .373; .354 after 20 epochs of self-pretraining); PathFinder stays at chance at 20.
+#: seed 100: on 4,000 images over 20 epochs at rate 3e-3 labels alone and self-pretraining ended alike (peak .322 and
+#: .317), on 5,000 over 30 at 2e-3 they did not (.341 and .373; .354 after 20 epochs of self-pretraining).  PathFinder
+#: stays at chance after 20 epochs of labels.
 _EPOCHS = {"listops": (20, 20), "text": (8, 8), "retrieval": (8, 8), "image": (30, 10), "pathfinder": (10, 10)}
 
 
