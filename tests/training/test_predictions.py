@@ -203,6 +203,12 @@ def test_every_prediction_names_sources_of_a_known_experiment_and_ids_are_unique
         assert prediction.claims
 
 
+def test_why_a_prediction_was_not_run_names_no_folder_of_the_machine(tmp_path):
+    reasons = [one.reason for one in judge(predictions(), Records(tmp_path, "paper"))]
+    assert reasons
+    assert all(reason.startswith("no record of ") and str(tmp_path) not in reason for reason in reasons)
+
+
 def test_the_conditions_that_are_judged_were_searched_on_other_seeds():
     searched_seeds = {run.seed for run in searched(SEARCHES)("paper")}
     fresh = {run.seed for run in searched(CONFIRMATIONS)("paper")}

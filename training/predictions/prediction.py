@@ -59,7 +59,7 @@ class Records:
             folder = self.folder / f"{plain}-{scale}"
             if not (folder / "experiment.json").is_file():
                 raise MissingRecord(
-                    f"no record of {plain} at {scale} scale in {self.folder}: "
+                    f"no record of {plain} at {scale} scale: "
                     f"python -m training run {plain} --scale {scale} && "
                     f"python -m training keep {plain}-{scale}"
                 )

@@ -171,10 +171,10 @@ def _table(name: str, title: str, make: Runs, recipes: Recipes, laptop: str) -> 
 
 
 TABLES = (
-    _table("table1", "LRA: labels alone, with equal compute, after self-pretraining", table_1, _EVERY, "45 min"),
+    _table("table1", "LRA: labels alone, with equal compute, after self-pretraining", table_1, _EVERY, "70 min"),
     _table("table2", "LRA: attention, or attention and MLP, frozen at random", table_2, _EVERY, "45 min"),
     _table("table3", "deep networks, parts of self-pretraining", table_3, _DEEP, "90 min"),
-    _table("table4", "one block: query and key alone, or everything else", table_4, _SHALLOW, "45 min"),
+    _table("table4", "one block: query and key alone, or everything else", table_4, _SHALLOW, "50 min"),
     _table("table4-ours", "one block: equal compute, written attention, independent", table_4_ours, _SHALLOW, "90 min"),
     _table("table5", "positional schemes", table_5, _TWO, "90 min"),
     _table("table7", "length of self-pretraining", table_7, _recipes(recipe, TABLE_7_DATASETS), "45 min"),
