@@ -8,7 +8,7 @@ Checked by ``tests/paper_figures/test_lra_tables.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars
@@ -32,7 +32,7 @@ class AccuracyTable:
     Attributes:
         number: the table's.
         title: what it shows.
-        tasks: those that the paper has, by the names of our records.
+        tasks: those that the paper has, by the names of our records, then ours (shown where a record has them).
         own: arms that are ours, by task or for all (``""``).
         theirs: arms that stand in the paper alone, with the reason.
         words: an arm as it is shown.
@@ -143,13 +143,15 @@ def read(table: AccuracyTable, kept: KeptRecords) -> Cells:
     """The cells of a table, task by task."""
     paper, found = reported(table.figure), tuple(ours(kept, name) for name in (table.name, *table.also))
     verdicts = tuple(verdict for one in found for verdict in judged(one, table.number))
+    arms = {task: _arms(table, found, paper, task) for task in table.tasks}
     cells = tuple(
         _cell(table, _holder(found, f"{task} {arm}"), paper, verdicts, task, arm, split)
         for task in table.tasks
-        for arm in _arms(table, found, paper, task)
+        for arm in arms[task]
         for split in table.splits
     )
-    return Cells(table, found[0], found[1:], cells, verdicts)
+    with_arms = replace(table, tasks=tuple(task for task in table.tasks if arms[task]))
+    return Cells(with_arms, found[0], found[1:], cells, verdicts)
 
 
 def _holder(found: Sequence[Ours], condition: str) -> Ours:
@@ -163,7 +165,8 @@ def _arms(table: AccuracyTable, found: Sequence[Ours], paper: Mapping[str, Repor
     """The paper's arms of a task, ours, and what else the record holds."""
     theirs = [_arm(id, table) for id in paper if id.partition(" ")[0] == task]
     run = [name.partition(" ")[2] for one in found for name in one.conditions if name.partition(" ")[0] == task]
-    arms = list(dict.fromkeys([*theirs, *table.own, *run]))
+    own = [arm for arm in table.own if theirs or any(one.would_run(f"{task} {arm}") for one in found)]
+    arms = list(dict.fromkeys([*theirs, *own, *run]))
     return arms if table.order is None else sorted(arms, key=table.order)
 
 

@@ -13,6 +13,7 @@ from paper_figures.claims import (
     weights_item,
     words_of,
 )
+from paper_figures.lra import TASKS, WHOLE
 from paper_figures.table01 import TABLE_1
 from paper_figures.table02 import TABLE_2
 from paper_figures.table03 import TABLE_3
@@ -29,7 +30,7 @@ def items() -> tuple[Item, ...]:
     return (
         theory_item("P1", "Proposition 1"),
         theory_item("P1-diag", "diagonal variant (appendix D)"),
-        accuracy_item(TABLE_1, "gain of SPT", {f"{task} spt-finetune": words for task, words in SHORT.items()}),
+        accuracy_item(TABLE_1, "gain of SPT", {f"{task} spt-finetune": SHORT[task] for task in TABLE_1.tasks}),
         accuracy_item(TABLE_2, "frozen attention", {f"{task} attention-frozen": SHORT[task] for task in TABLE_2.tasks}),
         accuracy_item(
             TABLE_3, "gain by SPT in a part",
@@ -80,7 +81,9 @@ def items() -> tuple[Item, ...]:
             {"query-law-stays": "ratio of deviations"},
         ),
         predicted_item(
-            "Figure 7", words_of("fig07", "diagonal"), {"image-spt-proximity": "Image, distance: labels − SPT"}
+            "Figure 7", words_of("fig07", "diagonal"),
+            {"image-spt-proximity": "Image, distance: labels − SPT",
+             f"{WHOLE}-spt-proximity": f"{TASKS[WHOLE]}, the same"},
         ),
         fixed_item("Figure 8", "lost in our copy: no caption, no number", "not drawn", "–"),
         fixed_item("Figure 9", "Tables 10 and 11 drawn", "`python -m paper_figures make fig09`", "see these"),

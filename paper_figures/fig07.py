@@ -18,7 +18,7 @@ from matplotlib.figure import Figure, SubFigure
 from paper_figures.beside import page, write_below
 from paper_figures.figure import Drawing, PaperFigure
 from paper_figures.kept import KeptRecords
-from paper_figures.lra import NOT_RUN, TASKS, Ours, ours, say_not_run, scale_note, sources_of
+from paper_figures.lra import NOT_RUN, TASKS, WHOLE, Ours, ours, say_not_run, scale_note, sources_of
 from paper_figures.panels import matrix, rounded
 from paper_figures.reported import reported
 from paper_figures.style import FAINT, SMALL
@@ -29,9 +29,6 @@ TITLE = "Scores and attention after self-pretraining, one layer"
 PLACE = "arXiv 2605.21070, Figure 7"
 FILE = "maps.npz"
 DATASETS = ("image", "pathfinder")
-#: A further set that a record may hold: the paper's 1024 pixels at laptop scale.
-WHOLE = "image32"
-_NAMES = {**TASKS, WHOLE: "Image, 32 × 32"}
 KINDS = {
     "scores": "scores QKᵀ on one example",
     "attention": "attention ÷ uniform",
@@ -55,7 +52,7 @@ def draw(kept: KeptRecords) -> Drawing:
     for row, task in enumerate(tasks):
         for column, (kind, words) in enumerate(KINDS.items()):
             axes = panels[row, column]
-            axes.set_title(f"{_NAMES[task]}\n{words}", fontsize=SMALL + 0.5)
+            axes.set_title(f"{TASKS[task]}\n{words}", fontsize=SMALL + 0.5)
             if kind in maps[task]:
                 _map(body, axes, maps[task][kind], kind, block_of(maps[task]["attention"]))
             else:
@@ -167,11 +164,11 @@ def _said(measures: Mapping[str, Mapping[str, float]], found: Ours) -> str:
     parts = []
     for task in dict.fromkeys((*DATASETS, *measures)):
         if task not in measures:
-            parts.append(f"{_NAMES[task]} {found.why_not(task)}".replace("`", ""))
+            parts.append(f"{TASKS[task]} {found.why_not(task)}".replace("`", ""))
             continue
         one = measures[task]
         parts.append(
-            f"{_NAMES[task]} mass within ±{one['reach']:.0f} tokens {one['mass near']:.3f} (uniform "
+            f"{TASKS[task]} mass within ±{one['reach']:.0f} tokens {one['mass near']:.3f} (uniform "
             f"{one['uniform mass']:.3f}), offset share {one['offset share']:.2f}"
         )
     return "; ".join(parts) + f" ({found.scale} scale, 1 seed, one example)" * bool(measures)

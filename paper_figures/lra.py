@@ -24,6 +24,7 @@ from paper_figures.style import FAINT, SMALL
 from training.data.places import DataError
 from training.experiments.catalogue import experiments
 from training.experiments.experiment import SCALES, Scale
+from training.experiments.lra.whole_image import DATASET as WHOLE
 from training.predictions.catalogue import predictions
 from training.predictions.prediction import Judgement, Records, judge, located
 from training.recipes.catalogue import recipe
@@ -39,6 +40,7 @@ TASKS = {
     "pathfinder": "PathFinder",
     "retrieval": "Retrieval",
     "text": "Text",
+    WHOLE: "Image (1024 tokens)",
 }
 #: Choices that tell how large a scale is, with the words around their values.
 _SIZES = {

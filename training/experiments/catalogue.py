@@ -9,6 +9,7 @@ from training.experiments.lra.audit import AUDIT_OF_LRA
 from training.experiments.lra.fig7 import FIGURE_7
 from training.experiments.lra.probes import PROBES_OF_LRA
 from training.experiments.lra.weights import WEIGHT_TABLES
+from training.experiments.lra.whole_image import WHOLE_IMAGE
 from training.experiments.table06 import TABLE_6
 from training.experiments.toy_conditions import TOY_CONDITIONS, TOY_CONDITIONS_FRESH
 from training.experiments.toy_fig4 import TOY_FIG4
@@ -23,7 +24,7 @@ from training.experiments.toy_probes import TOY_PROBES
 def experiments() -> tuple[Experiment, ...]:
     """Every experiment, in the paper's order; then what the theory and the reproduction need beyond it."""
     figures = (TOY_FIG4, TOY_FIG5, TOY_FIG6, TOY_FIG10, TOY_FIG13)
-    tables = sorted((*TABLES, TABLE_6, *WEIGHT_TABLES), key=lambda table: int(table.place.split()[1]))
+    tables = sorted((*TABLES, WHOLE_IMAGE, TABLE_6, *WEIGHT_TABLES), key=lambda table: int(table.place.split()[1]))
     return (
         *figures,
         *tables,

@@ -3,28 +3,27 @@
 maps.npz  "<dataset>-scores", "<dataset>-attention" (mean over heads, on the first test sequence of seed 0),
           "<dataset>-positions-scores" (content zero); above 256 tokens each entry is the mean of a square block
 
-Laptop scale adds ``image32``: the paper's 1024 pixels on a subset of the images.
+Laptop scale adds ``image32``: the paper's 1024 pixels on a subset of the images (``whole_image``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
-from training.data.image import ImageTask, image_source
 from training.execute import load_data
 from training.experiments.experiment import Experiment, LabeledRun, Scale
+from training.experiments.lra import whole_image
 from training.experiments.lra.accuracy import choices, shallow
 from training.experiments.lra.arms import Arms
 from training.experiments.partial import dataset_of
 from training.experiments.record import npz_bytes
 from training.probes.network import data_maps, positional_maps
 from training.recipes.catalogue import ABLATED
-from training.recipes.recipe import Choice, Recipe
+from training.recipes.recipe import Recipe
 from training.records import RunRecord
 
 MAPS = "maps.npz"
@@ -35,19 +34,13 @@ _SIDE = 256
 
 
 def recipes(scale: Scale) -> list[Recipe]:
-    """One block on each data set; at laptop scale also whole images, few of them."""
+    """One block on each data set; at laptop scale also on whole images."""
     found = [shallow(dataset, scale) for dataset in ABLATED]
-    if scale == "laptop":
-        few = ImageTask(source=image_source(), train_limit=2000, validation_limit=200, test_limit=200)
-        whole = found[ABLATED.index("image")].changed(
-            data=Choice("32 × 32 pixels, 2,000 training images", "ours: cost")
-        )
-        found.append(replace(whole, dataset="image32", task=few))
-    return found
+    return [*found, *whole_image.recipes(scale)] if scale == "laptop" else found
 
 
 def runs(scale: Scale) -> list[LabeledRun]:
-    """Self-pretraining of seed 0, which Table 4 has too."""
+    """Self-pretraining of seed 0, which Table 4 and table4-whole have too."""
     return [
         LabeledRun(f"{found.dataset} spt", found.value("spt_rate"), 0, Arms(found, 0).spt()) for found in recipes(scale)
     ]

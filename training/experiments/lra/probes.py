@@ -24,6 +24,7 @@ from training.execute import load_data
 from training.experiments.experiment import Experiment, LabeledRun, Scale
 from training.experiments.lra.accuracy import choices, shallow
 from training.experiments.lra.arms import Arms
+from training.experiments.lra.power import Recipes
 from training.experiments.record import csv_bytes
 from training.experiments.toy_fig5 import initial_model
 from training.model.network import SequenceModel
@@ -37,6 +38,7 @@ from training.records import RunRecord
 NAME = "lra-probes"
 PROBES = "probes.csv"
 INITIALISATIONS = ("tied", "independent")
+_TRAINED = ("scratch", "spt-finetune")
 _FRONT = ("dataset", "condition", "scheme", "seed")
 
 Patterns = Mapping[str, Float[Tensor, "tokens tokens"]]
@@ -51,25 +53,33 @@ def runs(scale: Scale) -> list[LabeledRun]:
         for scheme in INITIALISATIONS
         for seed in recipe.seeds
         for arms in (Arms(recipe, seed, {"scheme": scheme}),)
-        for arm, config in (("spt", arms.spt()), *((name, arms.run(name)) for name in ("scratch", "spt-finetune")))
+        for arm, config in (("spt", arms.spt()), *((name, arms.run(name)) for name in _TRAINED))
     ]
 
 
 def tables(scale: Scale, labeled: Sequence[LabeledRun], records: Sequence[RunRecord]) -> Mapping[str, bytes]:
     """probes.csv and the choices."""
+    return probe_tables(lambda scale: [shallow(dataset, scale) for dataset in ABLATED], scale, labeled, records)
+
+
+def probe_tables(
+    recipes: Recipes, scale: Scale, labeled: Sequence[LabeledRun], records: Sequence[RunRecord]
+) -> Mapping[str, bytes]:
+    """probes.csv of the seeds whose three runs are there, and the choices; arms named without a scheme are tied."""
     found: dict[tuple[str, str, int], dict[str, RunRecord]] = {}
     for run, record in zip(labeled, records, strict=True):
-        dataset, arm, scheme = run.condition.split(" ")
-        found.setdefault((dataset, scheme, run.seed), {})[arm] = record
+        dataset, arm, *scheme = run.condition.split(" ")
+        found.setdefault((dataset, scheme[0] if scheme else INITIALISATIONS[0], run.seed), {})[arm] = record
     rows = [
         {"dataset": dataset, "scheme": scheme, "seed": seed} | row
         for (dataset, scheme, seed), of_seed in found.items()
+        if of_seed.keys() >= {"spt", *_TRAINED}
         for row in _rows(of_seed, seed)
     ]
     if not rows:
         return {}
     table = polars.DataFrame(rows, infer_schema_length=None)
-    files = choices(lambda scale: [shallow(dataset, scale) for dataset in ABLATED], scale, labeled, records)
+    files = choices(recipes, scale, labeled, records)
     return {**files, PROBES: csv_bytes(table.select(*_FRONT, polars.exclude(_FRONT)))}
 
 
