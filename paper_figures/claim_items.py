@@ -40,7 +40,8 @@ def items() -> tuple[Item, ...]:
         accuracy_item(
             TABLE_4, "one layer, gain by SPT",
             {f"{task} {arm}": f"{SHORT[task]} {words}" for task in both
-             for arm, words in (("qk", "in Q, K"), ("all-but-qk", "in all else"))},
+             for arm, words in (("qk", "in Q, K"), ("all-but-qk", "in all else"))}
+            | {f"{WHOLE} qk": f"{SHORT[WHOLE]} in Q, K"},
         ),
         accuracy_item(
             TABLE_5, "gain of SPT",

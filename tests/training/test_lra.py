@@ -113,6 +113,7 @@ def test_without_data_what_can_run_runs_and_the_rest_is_a_row_with_its_command(t
 
 def test_an_experiment_without_any_data_still_ends_well(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SPT_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("SPT_PREPARED", str(tmp_path / "prepared"))
     load_data.cache_clear()
     arguments = ["run", "table10", "--scale", "smoke", "--runs", str(tmp_path / "runs"), "--jobs", "1"]
     assert main(arguments) == 0
