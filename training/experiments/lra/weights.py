@@ -65,7 +65,7 @@ def _table(number: int, dataset: str) -> Experiment:
         title=f"displacements and norms by component, {dataset}",
         place=f"Table {number} and Figure 9",
         runs=partial(runs, dataset),
-        costs={"smoke": "10 s", "laptop": "20 min", "paper": "GPU hours"},
+        costs={"smoke": "10 s", "laptop": "30 min", "paper": "GPU hours"},
         shown=("final_test_accuracy", "final_validation_loss"),
         tables=partial(tables, dataset),
         keeps_curves=False,
