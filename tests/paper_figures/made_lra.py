@@ -10,7 +10,8 @@ import numpy as np
 
 from tests.paper_figures.made_records import Row, csv, npz, put, softmax
 from training.experiments.catalogue import find_experiment
-from training.recipes.catalogue import DATASETS, recipe
+from training.experiments.lra import whole_image
+from training.recipes.catalogue import recipe
 
 SEEDS = range(6)
 ACCURACY_TABLES = (
@@ -45,7 +46,9 @@ def accuracy_rows(name: str, scale: str, tasks: Sequence[str]) -> list[Row]:
 
 
 def choices(scale: str, tasks: Sequence[str]) -> bytes:
-    return csv([row | _quoted(row) for task in tasks for row in recipe(task, scale).rows()])  # type: ignore[arg-type]
+    known = {found.dataset: found for found in whole_image.recipes(scale)}  # type: ignore[arg-type]
+    found = [known.get(task) or recipe(task, scale) for task in tasks]  # type: ignore[arg-type]
+    return csv([row | _quoted(row) for one in found for row in one.rows()])
 
 
 def _quoted(row: dict[str, str]) -> dict[str, str]:
@@ -113,7 +116,7 @@ def put_maps(folder: Path, tasks: Sequence[str] = ("image", "pathfinder", "image
     files = {
         "runs.csv": csv(runs),
         "maps.npz": npz(arrays),
-        "choices.csv": choices(scale, [t for t in tasks if t in DATASETS]),
+        "choices.csv": choices(scale, tasks),
     }
     put(folder, "fig7", files, scale, runs=ids)
 
@@ -122,6 +125,7 @@ def put_lra(folder: Path, scale: str = "laptop") -> None:
     """A record of every experiment, all tasks there."""
     for name in ACCURACY_TABLES:
         put_table(folder, name, scale)
+    put_table(folder, whole_image.NAME, scale, [whole_image.DATASET])
     put_weights(folder, "table10", "image", scale)
     put_weights(folder, "table11", "pathfinder", scale)
     put_maps(folder, scale=scale)

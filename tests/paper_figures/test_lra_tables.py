@@ -93,6 +93,14 @@ def test_arms_of_the_further_experiment_stand_in_table_4(lra):
     assert gain.mean == pytest.approx(statistics.mean(ours))
 
 
+def test_images_of_1024_tokens_stand_in_table_4_where_they_were_run(lra, nothing):
+    cell = read(TABLE_4, lra).at("image32 qk")
+    assert cell.gains["peak"] is not None
+    assert [one.prediction.id for one in cell.verdicts] == ["table4-whole-qk-gain"]
+    assert "| Image (1024 tokens) | SPT in Q, K |" in find_figure("table04").drawing(lra).extra["md"]
+    assert "1024" not in find_figure("table04").drawing(nothing).extra["md"]
+
+
 def test_a_laptop_record_is_never_called_a_reproduction(lra):
     for name in ("table01", "table08", "table11"):
         extra = find_figure(name).drawing(lra).extra

@@ -11,11 +11,12 @@ from numerics.errors import InputError
 from tests.training.data.made import grey_npz
 from training.__main__ import main
 from training.data.trajectory import TrajectoryTask
-from training.errors import CheckpointError
+from training.errors import CheckpointError, MissingRecord
 from training.execute import execute, load_data, starting_model
 from training.experiments.catalogue import find_experiment
 from training.experiments.displacement import label_pairs, pretraining_pair
 from training.experiments.experiment import SCALES
+from training.experiments.lra import whole_image
 from training.experiments.lra.accuracy import TABLES, shallow
 from training.experiments.lra.arms import INHERITED, Arms
 from training.experiments.lra.power import smallest_effect
@@ -139,7 +140,7 @@ def test_only_names_data_sets_or_conditions_and_the_record_holds_what_is_there(i
 def test_probes_weights_and_maps_are_measured_on_the_runs(images):
     runs = images / "runs"
     arguments = ["--scale", "smoke", "--runs", str(runs), "--jobs", "1", "--only", "image"]
-    for name in ("lra-probes", "table10", "fig7"):
+    for name in ("lra-probes", "table10", "fig7", "table4-whole"):
         assert main(["run", name, *(arguments if name != "table10" else arguments[:-2])]) == 0
     probes = read_experiment(runs / "experiments" / "lra-probes-smoke").table("probes.csv")
     random = probes.filter(polars.col("condition") == "random")
@@ -148,11 +149,28 @@ def test_probes_weights_and_maps_are_measured_on_the_runs(images):
     moved = probes.filter(polars.col("condition") != "random")
     shares = (moved["blind_energy"] + moved["stripe_fraction"]).to_numpy()
     assert np.abs(shares - 1).max() < 1e-5  # six digits are written
+    whole = read_experiment(runs / "experiments" / "table4-whole-smoke").table("probes.csv")
+    assert whole.equals(probes.filter(polars.col("scheme") == "tied"))  # the same runs
     weights = read_experiment(runs / "experiments" / "table10-smoke").table("weights.csv")
     assert set(weights["pair"]) == {"R>SPT", "R>SC", "SPT>FT", "R>FT", "SC>FT"}
     maps = read_experiment(runs / "experiments" / "fig7-smoke").arrays("maps.npz")
     attention = maps["image-attention"].astype(np.float64)
     assert np.allclose(attention.sum(1), 1, atol=attention.shape[1] * 2**-11)  # half precision, entry by entry
+
+
+def test_image_at_the_papers_length_has_1024_tokens_and_the_paper_scale_is_table_4s(images):
+    laptop, paper = (whole_image.recipes(scale)[0] for scale in ("laptop", "paper"))
+    assert (laptop.task.size, laptop.dataset, len(laptop.seeds)) == (32, "image32", 8)
+    hashes = {run.config.hash for run in find_experiment("table4").runs("paper")}
+    assert {Arms(paper, 0).run(arm).hash for arm in whole_image.ARMS} <= hashes
+
+
+def test_probes_leave_out_a_seed_whose_runs_are_not_all_there(images, capsys):
+    arguments = ["run", "table4-whole", "--scale", "smoke", "--runs", str(images / "runs"), "--jobs", "1"]
+    assert main([*arguments, "--only", "image spt", "image scratch"]) == 0
+    record = read_experiment(images / "runs/experiments/table4-whole-smoke")
+    with pytest.raises(MissingRecord, match="holds a part of its experiment"):  # predictions then read "not run"
+        record.table("probes.csv")
 
 
 def test_displacements_are_frobenius_norms_between_the_four_networks(images):

@@ -26,6 +26,7 @@ import polars
 from numerics.errors import InputError
 from training.config import as_plain, sources
 from training.environment import environment
+from training.errors import MissingRecord
 from training.experiments.experiment import Experiment, LabeledRun, Scale
 from training.files import write_whole
 from training.records import RunRecord, finite
@@ -70,7 +71,7 @@ class ExperimentRecord:
 
     def _file(self, name: str) -> Path:
         if name not in self.content["files"]:
-            raise InputError(f"a record has the files that its index names: {self.folder} has no {name}; run it again")
+            raise MissingRecord(f"{self.folder} has no {name}: it holds a part of its experiment; run the whole of it")
         return self.folder / name
 
 
