@@ -190,6 +190,15 @@ def test_displacements_are_frobenius_norms_between_the_four_networks(images):
         assert row["displacement"] == pytest.approx(float(sum(parts)) ** 0.5, rel=1e-12)
 
 
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_table_of_accuracies_says_beforehand_what_it_could_show(scale, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPT_DATA", str(tmp_path))  # no data are needed
+    for experiment in (*TABLES, whole_image.WHOLE_IMAGE):
+        assert experiment.statement is not None
+        datasets = dict.fromkeys(dataset_of(run) for run in experiment.runs(scale))
+        assert [line.partition(":")[0] for line in experiment.statement(scale)] == list(datasets)
+
+
 def test_the_power_statement_is_the_minimum_detectable_effect_of_that_spread():
     deviation, seeds = (2 * 0.25 / 2000) ** 0.5, 6
     values = np.array([1.0, -1.0] * (seeds // 2))

@@ -11,9 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from training.data.image import ImageTask
 from training.data.listops import ListOpsTask
 from training.data.pathfinder import PathFinderTask
+from training.data.retrieval import RetrievalTask
 from training.data.splits import tenths
+from training.data.text import TextTask
 from training.experiments.experiment import Scale
 from training.predictions.statistics import detectable_shift
 from training.recipes.recipe import Recipe
@@ -23,7 +26,7 @@ Recipes = Callable[[Scale], list[Recipe]]
 #: A gain of accuracy that cannot be.
 _GREATEST = 0.5
 #: Test sequences of the releases.
-_RELEASED = {"listops": 2000, "text": 25_000, "retrieval": 17_437, "image": 10_000}
+_RELEASED = {ListOpsTask: 2000, TextTask: 25_000, RetrievalTask: 17_437, ImageTask: 10_000}
 
 
 def test_sequences(found: Recipe) -> int:
@@ -34,7 +37,7 @@ def test_sequences(found: Recipe) -> int:
     elif isinstance(task, PathFinderTask):
         whole = tenths(task.images)["test"]
     else:
-        whole = _RELEASED[found.dataset]
+        whole = _RELEASED[type(task)]
     limit = task.test_limit
     return min(whole, limit) if limit else whole
 
