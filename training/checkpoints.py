@@ -61,7 +61,7 @@ def load_parameters(path: Path, run_hash: str | None = None) -> dict[str, Tensor
 
 def read_header(path: Path) -> dict[str, str]:
     """What a checkpoint says of itself: configuration, task, vocabulary, positions."""
-    return _read(path, None)[1]
+    return _read(path, None, tensors=False)[1]
 
 
 def inherit_parameters(model: SequenceModel, parameters: Mapping[str, Tensor], selection: str) -> list[str]:
@@ -157,17 +157,18 @@ def _check_execution(path: Path, header: dict[str, str], machine: Machine) -> No
         )
 
 
-def _read(path: Path, run_hash: str | None) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _read(path: Path, run_hash: str | None, tensors: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
     if not path.is_file():
-        raise CheckpointError(f"a checkpoint must exist: {path}; run its configuration again")
+        raise CheckpointError(f"a checkpoint must exist: {path}; delete the folder {path.parent} and run again")
     try:
         with safe_open(path, framework="pt") as file:
             header: dict[str, str] = file.metadata() or {}
             header = json.loads(header[_HEADER]) if _HEADER in header else header  # older files: an entry a key
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            content = {name: file.get_tensor(name) for name in file.keys()} if tensors else {}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise CheckpointError(
-            f"a checkpoint must be a whole safetensors file: {path} ({error}); delete it and run again"
+            f"a checkpoint must be a whole safetensors file: {path} ({error}); delete the folder {path.parent} and run "
+            "again"
         ) from None
     found = header.get("configuration", "")
     if run_hash is not None and found != run_hash:
@@ -175,4 +176,4 @@ def _read(path: Path, run_hash: str | None) -> tuple[dict[str, Tensor], dict[str
             f"a checkpoint must belong to its configuration: {path} was written for {found[:12] or 'none'}, "
             f"wanted {run_hash[:12]}; delete it and run again"
         )
-    return tensors, header
+    return content, header

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from training.data.catalogue import find_entry
 from training.evaluation import evaluate_labels, evaluate_reconstruction
 from training.execute import load_data
 from training.identity import check_identity, identity
-from training.records import RunRecord, read_record
+from training.records import RunRecord, check_whole, read_record
 from training.stages import Pretrain
 from training.terminal import out
 
@@ -34,6 +35,7 @@ def evaluate(
         on: another data set from "data list" of the same task; its vocabulary must be the checkpoint's.
     """
     record = read_record(runs / run)
+    check_whole(record)
     measured = measure(record, on)
     known = record.summary
     table = Table("measure", "now", "record", box=box.SIMPLE_HEAD)
@@ -45,10 +47,17 @@ def evaluate(
     console = out()
     console.print(table)
     if not on:
-        console.print(
-            "the reloaded network differs from its record" if differ else "the same as in the record, bit for bit"
-        )
+        console.print(_said(differ, record))
     return int(differ)
+
+
+def _said(differ: bool, record: RunRecord) -> str:
+    if not differ:
+        return "the same as in the record, bit for bit"
+    now = json.loads(json.dumps(dict(load_data(record.config.task).provenance)))
+    if any(now.get(part) != record.content["data"].get(part) for part in ("files", "splits")):
+        return "the numbers differ: the data are not those that the record was made with"
+    return "the reloaded network differs from its record"
 
 
 def measure(record: RunRecord, on: str = "") -> dict[str, float]:

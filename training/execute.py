@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from numerics.errors import InputError
 from training.checkpoints import (
     TrainingState,
     inherit_parameters,
@@ -75,6 +76,8 @@ class Execution:
     def __post_init__(self) -> None:
         """Refuse devices and precisions that do not exist."""
         check_names(self.device, self.precision)
+        if not self.checkpoint_seconds >= 0:
+            raise InputError(f"seconds between checkpoints must be 0 or more: {self.checkpoint_seconds}; use 30")
 
 
 def execute(config: RunConfig, runs: Path, execution: Execution | None = None) -> RunRecord:

@@ -26,7 +26,7 @@ from typing import Any
 import polars
 
 from numerics.errors import InputError
-from training.checkpoints import load_parameters
+from training.checkpoints import load_parameters, read_header
 from training.config import from_plain
 from training.evaluation import Row
 from training.files import write_whole
@@ -105,7 +105,9 @@ def read_record(folder: Path) -> RunRecord:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"a run is a folder with run.json: {folder} has none; see python -m training list") from None
+        there = sorted(path.parent.name for path in folder.parent.glob("*/run.json"))
+        some = f"there are {len(there)}, such as {there[0]}" if there else "there is none"
+        raise InputError(f"a run is a folder with run.json: {folder} has none; {some} in {folder.parent}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"run.json must be readable JSON: {file} ({error}); delete {folder} and run again") from None
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
@@ -121,7 +123,20 @@ def find_record(config: RunConfig, runs: Path) -> RunRecord | None:
     record = read_record(folder)
     if record.content["hash"] != config.hash:
         raise InputError(f"a run folder must hold its own configuration: {folder} has another; delete it and run again")
+    check_whole(record)
     return record
+
+
+def check_whole(record: RunRecord) -> None:
+    """Refuse a record whose curves are not as they were written, or whose checkpoint is missing or cut off."""
+    for name, digest in record.content.get("files", {}).items():
+        file = record.folder / name
+        if not file.is_file() or sha256(file.read_text(encoding="utf-8")) != digest:
+            raise InputError(
+                f"a run must be as it was written: {file} is missing or changed; delete the folder {record.folder} and "
+                "run again"
+            )
+    read_header(record.folder / "model.safetensors")
 
 
 def list_records(runs: Path) -> list[RunRecord]:

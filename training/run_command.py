@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+import polars
 import tyro
 from rich import box
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -13,14 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from numerics.errors import InputError
+from training.data.places import MissingDataError
 from training.distributed import is_first
+from training.execute import Execution
 from training.experiments.catalogue import find_experiment
 from training.experiments.experiment import Experiment, Scale
-from training.experiments.partial import runnable, select, with_finished
+from training.experiments.partial import runnable, said, select, with_finished
 from training.experiments.record import ExperimentRecord, condition_table, write_experiment
 from training.records import RunRecord
 from training.stages import RunConfig
-from training.sweep import all_runs, cost, pending_runs, sweep
+from training.sweep import all_runs, check_execution, cost, pending_runs, sweep
 from training.terminal import err, out
 
 
@@ -39,7 +42,8 @@ def run(
 
     Stop it with Ctrl-C and say the same again: it goes on from its checkpoints and ends with the same numbers.
     What its data are missing for is not run, and said so with the command that gets them; the rest is.
-    Exit code 0: all runs are there; 2: bad input, or the disk is full; 3: internal error; 130: interrupted.
+    Exit code 0: all runs are there, or their data are missing; 2: bad input, wrong data, or the disk is full;
+    3: internal error; 130: interrupted.
 
     Args:
         experiment: a name from "list".
@@ -56,10 +60,14 @@ def run(
     if runs.exists() and not runs.is_dir():
         raise InputError(f"--runs must be a folder: {runs} is a file; name another folder")
     listed = chosen.runs(scale)
+    asked = select(listed, only)
+    Execution(checkpoint_seconds, device=device, precision=precision)  # refuses what does not exist
+    check_execution(runs, jobs, backend)
     for line in chosen.statement(scale) if chosen.statement is not None else ():
         err().print(line, soft_wrap=True)
     with err().status("looking for data, preparing what is not prepared yet"):
-        labeled, missing = runnable(select(listed, only))
+        labeled, missing = runnable(asked)
+        missing |= chosen.lacking(scale) if chosen.lacking is not None else {}
     configs = [item.config for item in labeled]
     pending = pending_runs(configs, runs)
     total = len(all_runs(configs))
@@ -70,14 +78,15 @@ def run(
     if only:
         labeled, records = with_finished(listed, labeled, records, runs)
     if labeled or not listed:
-        record = write_experiment(chosen, scale, labeled, records, runs, missing)
+        reasons = {dataset: str(reason) for dataset, reason in missing.items()}
+        record = write_experiment(chosen, scale, labeled, records, runs, reasons)
         _show(chosen, record)
         out().print(f"record: {record.folder}", soft_wrap=True)
     else:
         out().print("no record: the data of every run are missing")
-    for dataset, why in missing.items():
-        out().print(f"{dataset}: not run: missing data: {why}", soft_wrap=True)
-    return 0
+    for dataset, reason in missing.items():
+        out().print(f"{dataset}: {said(reason)}", soft_wrap=True)
+    return 0 if all(isinstance(reason, MissingDataError) for reason in missing.values()) else 2
 
 
 def _with_progress(
@@ -100,13 +109,15 @@ def _with_progress(
     )
     with Progress(*columns, console=err(), transient=True) as bar:
         work = {config.id: cost(config) for config in sorted(pending, key=lambda config: config.seed)}
-        task = bar.add_task("starting", total=sum(work.values()))
+        task = bar.add_task(f"0 of {len(work)} runs", total=sum(work.values()))
         done: list[str] = []
 
         def finished(record: RunRecord) -> None:
             done.append(record.id)
             text = f"{len(done)} of {len(work)} runs, last {record.id}"
             bar.update(task, advance=work.get(record.id, 0), description=text)
+            if not err().is_terminal:  # a log file has no bar
+                err().print(text, soft_wrap=True)
 
         return sweep(
             configs,
@@ -123,6 +134,9 @@ def _with_progress(
 def _show(experiment: Experiment, record: ExperimentRecord) -> None:
     if not record.content["runs"]:
         out().print("nothing was trained: the record holds measured data alone")
+        if experiment.summary is not None and experiment.summary[0] in record.content["files"]:
+            file, shorten = experiment.summary
+            _show_rows(shorten(record.table(file)))
         return
     table = Table("condition", "rate", *(name.replace("_", " ") for name in experiment.shown), box=box.SIMPLE_HEAD)
     rows = condition_table(record, experiment.shown).to_dicts()
@@ -142,3 +156,10 @@ def _show(experiment: Experiment, record: ExperimentRecord) -> None:
             if row[name]:
                 text = f"warning: {row['condition']} at {row['learning_rate']:g}: {row[name]} of {seeds} {sentence}"
                 out().print(Text(text, "yellow"))
+
+
+def _show_rows(rows: polars.DataFrame) -> None:
+    table = Table(*(name.replace("_", " ") for name in rows.columns), box=box.SIMPLE_HEAD)
+    for row in rows.iter_rows():
+        table.add_row(*(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row))
+    out().print(table)

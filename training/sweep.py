@@ -19,6 +19,7 @@ import joblib
 from numerics.errors import InputError
 from training.distributed import joined, started, this_machine
 from training.execute import Execution, execute, load_data, use_one_thread
+from training.files import storage_error
 from training.loop import training_set
 from training.records import RunRecord, find_record
 from training.stages import Pretrain, RunConfig, chain
@@ -52,13 +53,8 @@ def sweep(
 
     ``progress`` is called with each new record, ancestors included.  ``jobs`` counts for CPUs without torchrun alone.
     """
-    if jobs < 1:
-        raise InputError(f"the number of processes must be positive: jobs={jobs}; use --jobs 1")
-    if backend not in BACKENDS:
-        raise InputError(f"unknown backend: {backend!r}; use {' or '.join(BACKENDS)}")
-    if backend == "dask" and started() > 1:
-        raise InputError("torchrun starts the processes itself: backend=dask; drop --backend, or do without torchrun")
     execution = Execution(checkpoint_seconds, device=device, precision=precision)
+    check_execution(runs, jobs, backend)
     with joined(device):
         machine = this_machine(device if backend == "processes" else "cpu")  # dask's workers look for their own
         every = all_runs(configs)
@@ -74,6 +70,20 @@ def sweep(
             else:
                 _parallel(wave, runs, jobs, backend, execution, progress)
     return [_found(config, runs) for config in configs]
+
+
+def check_execution(runs: Path, jobs: int, backend: str) -> None:
+    """Refuse what cannot be carried out, before data are prepared; makes the folder of runs."""
+    if jobs < 1:
+        raise InputError(f"the number of processes must be positive: jobs={jobs}; use --jobs 1")
+    if backend not in BACKENDS:
+        raise InputError(f"unknown backend: {backend!r}; use {' or '.join(BACKENDS)}")
+    if backend == "dask" and started() > 1:
+        raise InputError("torchrun starts the processes itself: backend=dask; drop --backend, or do without torchrun")
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(runs, error) from error
 
 
 def _parallel(

@@ -85,7 +85,7 @@ def test_every_experiment_is_listed_with_its_cost_at_every_scale(tmp_path, capsy
         assert experiment.name in shown
         assert set(experiment.costs) == set(SCALES)
         sizes = [len(experiment.runs(scale)) for scale in SCALES]
-        assert sizes[0] == min(sizes)
+        assert sizes[0] <= sizes[-1]
         assert sizes[0] > 0 or experiment.name in ("toy-fig10", "lra-audit"), (
             "all train, but for the examples of the data"
         )

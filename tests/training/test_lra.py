@@ -121,6 +121,44 @@ def test_an_experiment_without_any_data_still_ends_well(tmp_path, monkeypatch, c
     assert "image: not run: missing data" in capsys.readouterr().out
 
 
+def test_wrong_data_are_no_missing_data_the_rest_runs_and_the_exit_code_is_2(images, capsys):
+    archive = images / "data" / "imdb" / "aclImdb_v1.tar.gz"
+    archive.parent.mkdir()
+    archive.write_bytes(b"no archive")
+    arguments = ["run", "table1", "--scale", "smoke", "--runs", str(images / "runs"), "--jobs", "1"]
+    assert main([*arguments, "--only", "image", "text", "retrieval"]) == 2
+    shown = capsys.readouterr().out
+    assert "text: not run: wrong data: " in shown
+    assert "retrieval: not run: missing data: " in shown
+    assert "image scratch" in shown
+
+
+def test_the_audit_shows_its_numbers_and_says_what_it_could_not_read(images, capsys):
+    assert main(["run", "lra-audit", "--scale", "smoke", "--runs", str(images / "runs"), "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "order strength" in shown
+    for dataset in ("text", "retrieval", "GunPoint"):
+        assert f"{dataset}: not run: missing data: " in shown
+    record = read_experiment(images / "runs" / "experiments" / "lra-audit-smoke")
+    assert set(record.table("audit.csv")["dataset"]) == {"image", "listops", "pathfinder"}
+    assert "text" in record.content["missing"]
+
+
+def test_what_cannot_be_carried_out_is_refused_before_data_are_prepared(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    run = ["run", "table1", "--runs"]
+    for arguments, sentence in (
+        ([*run, str(tmp_path / "file" / "runs")], "choose a folder that can be written"),
+        ([*run, str(tmp_path), "--jobs", "0"], "must be positive"),
+        ([*run, str(tmp_path), "--checkpoint-seconds", "-1"], "must be 0 or more"),
+        ([*run, str(tmp_path), "--device", "gpu"], "device"),
+    ):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert "could show" not in error  # nothing was begun
+
+
 def test_only_names_data_sets_or_conditions_and_the_record_holds_what_is_there(images):
     listed = find_experiment("table4").runs("smoke")
     part = select(listed, ("image scratch",))

@@ -22,7 +22,7 @@ from training.evaluation import Row, chance_warning, evaluate_labels
 from training.execute import Execution, execute, load_data
 from training.model.config import ModelConfig
 from training.model.initialisation import InitialWeights, initialised_model
-from training.records import PARTIAL, keep_record, list_records, read_record
+from training.records import PARTIAL, find_record, keep_record, list_records, read_record
 from training.stages import Optimiser, Pretrain, RunConfig, Supervised, finetune
 
 EVERY_STEP = Execution(checkpoint_seconds=0.0)
@@ -238,13 +238,26 @@ def test_a_checkpoint_of_another_configuration_or_a_truncated_one_is_refused(tmp
         load_parameters(tmp_path / "none.safetensors")
 
 
+@pytest.mark.parametrize("name", ["epochs.csv", "steps.csv", "model.safetensors"])
+@pytest.mark.parametrize("how", ["cut", "gone"])
+def test_a_damaged_run_does_not_count_as_there(tmp_path, name, how):
+    record = execute(labels(), tmp_path)
+    file = record.folder / name
+    if how == "cut":
+        file.write_bytes(file.read_bytes()[:-30])
+    else:
+        file.unlink()
+    with pytest.raises(InputError, match=rf"{name}.* delete the folder .* and run again"):
+        find_record(labels(), tmp_path)
+
+
 def test_a_truncated_state_is_refused_in_words(tmp_path):
     config = labels()
     with pytest.raises(KeyboardInterrupt):
         execute(config, tmp_path, stopping_at(3))
     (state,) = (tmp_path / PARTIAL).glob("*/state.safetensors")
     state.write_bytes(state.read_bytes()[:200])
-    with pytest.raises(CheckpointError, match="delete it and run again"):
+    with pytest.raises(CheckpointError, match=r"delete the folder .* and run again"):
         execute(config, tmp_path)
 
 

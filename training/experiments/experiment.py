@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import polars
+
+from training.data.places import DataError
 from training.records import RunRecord
 from training.stages import RunConfig
 
@@ -55,3 +58,7 @@ class Experiment:
     """Whether the record holds the curves of all runs (epochs.csv)."""
     statement: Callable[[Scale], Sequence[str]] | None = None
     """Said before the runs: the smallest effect that they could show, a line a data set."""
+    lacking: Callable[[Scale], Mapping[str, DataError]] | None = None
+    """Where data are measured without runs: the sets that cannot be, with the reason."""
+    summary: tuple[str, Callable[[polars.DataFrame], polars.DataFrame]] | None = None
+    """Where nothing is trained: a table of the record, and what the terminal shows of it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from numerics.errors import InputError
-from training.data.places import DataError
+from training.data.places import DataError, MissingDataError
 from training.execute import load_data
 from training.experiments.experiment import LabeledRun
 from training.records import RunRecord, find_record
@@ -37,14 +37,16 @@ def select(labeled: Sequence[LabeledRun], only: Sequence[str]) -> list[LabeledRu
     return [run for run in labeled if not only or dataset_of(run) in only or run.condition in only]
 
 
-def runnable(labeled: Sequence[LabeledRun]) -> tuple[list[LabeledRun], dict[str, str]]:
+def runnable(labeled: Sequence[LabeledRun]) -> tuple[list[LabeledRun], dict[str, DataError]]:
     """The runs whose data are there (prepared now where they were not), and why the others' are not, by data set."""
-    found: dict[Any, str | None] = {}
+    found: dict[Any, DataError | None] = {}
     kept: list[LabeledRun] = []
-    missing: dict[str, str] = {}
+    missing: dict[str, DataError] = {}
     for run in labeled:
-        reasons = [_reason(link.task, found) for link in chain(run.config)]
-        reason = next((one for one in reasons if one is not None), None)
+        for link in chain(run.config):
+            if link.task not in found:
+                found[link.task] = why_not(link.task)
+        reason = next((found[link.task] for link in chain(run.config) if found[link.task] is not None), None)
         if reason is None:
             kept.append(run)
         else:
@@ -52,14 +54,18 @@ def runnable(labeled: Sequence[LabeledRun]) -> tuple[list[LabeledRun], dict[str,
     return kept, missing
 
 
-def _reason(task: Any, found: dict[Any, str | None]) -> str | None:
-    if task not in found:
-        try:
-            load_data(task)
-            found[task] = None
-        except DataError as error:
-            found[task] = str(error)
-    return found[task]
+def why_not(task: Any) -> DataError | None:
+    """Why the data of a task cannot be used: a MissingDataError where they are not there, else they are wrong."""
+    try:
+        load_data(task)
+    except DataError as error:
+        return error
+    return None
+
+
+def said(reason: DataError) -> str:
+    """Missing and wrong data are told apart: the first is no error of an experiment, the second is one."""
+    return f"not run: {'missing' if isinstance(reason, MissingDataError) else 'wrong'} data: {reason}"
 
 
 def with_finished(

@@ -81,12 +81,13 @@ def write_verdicts(judgements: Sequence[Judgement], records: Records) -> Path:
 
 def as_markdown(judgements: Sequence[Judgement]) -> str:
     """The verdicts as a short Markdown table, for the README; predictions that were not run come last, in a line."""
-    lines = ["| prediction | effect [95 %] | seeds | verdict |", "| --- | --- | --- | --- |"]
+    lines = ["| prediction | asked | effect [95 %] | seeds | verdict |", "| --- | --- | --- | --- | --- |"]
     judged = [one for one in judgements if one.verdict != "not run"]
     for one in judged:
         word = f"{one.verdict} (suggestive)" if one.suggestive else one.verdict
         interval = f"{one.effect:.2f} [{one.low:.2f}, {one.high:.2f}]"
-        lines.append(f"| {one.prediction.sentence} | {interval} | {one.seeds} | {word} |")
+        asked = one.prediction.bound.removeprefix("mean over seeds ").replace("-", "−")
+        lines.append(f"| {one.prediction.sentence} | {asked} | {interval} | {one.seeds} | {word} |")
     missing = [one.prediction.id for one in judgements if one.verdict == "not run"]
     return "\n".join([*lines, *(["", f"Not run: {', '.join(missing)}."] if missing else [])]) + "\n"
 

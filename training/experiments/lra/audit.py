@@ -24,6 +24,7 @@ from training.data.sequences import SequenceSet
 from training.data.ucr import PAPER_SETS, UcrTask
 from training.execute import load_data
 from training.experiments.experiment import Experiment, LabeledRun, Scale
+from training.experiments.partial import why_not
 from training.experiments.record import csv_bytes
 from training.experiments.table06 import PRESETS
 from training.recipes.catalogue import DATASETS, recipe
@@ -33,6 +34,8 @@ NAME = "lra-audit"
 AUDIT = "audit.csv"
 #: Sequences audited of each set: enough for narrow intervals, few enough for a minute.
 SEQUENCES = 2000
+#: Numbers of the terminal's table.
+SHOWN = ("blind_energy_fraction", "order_slope", "order_slope_signal_to_noise", "order_strength")
 
 
 def tasks(scale: Scale) -> dict[str, tuple[Any, float]]:
@@ -66,11 +69,22 @@ def tables(scale: Scale, labeled: Sequence[LabeledRun], records: Sequence[RunRec
     return {AUDIT: csv_bytes(polars.DataFrame(rows, infer_schema_length=None))} if rows else {}
 
 
+def lacking(scale: Scale) -> dict[str, DataError]:
+    """The sets that cannot be audited."""
+    reasons = {name: why_not(task) for name, (task, _) in tasks(scale).items()}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def summary(rows: polars.DataFrame) -> polars.DataFrame:
+    """What decides, a row a data set: is a distance pattern hidden from labels, and does reconstruction write it?"""
+    table = rows.pivot("name", index="dataset", values="value").select("dataset", *SHOWN)
+    return table.sort("order_strength", descending=True)
+
+
 def _rows(name: str, task: Any, ratio: float) -> Iterator[dict[str, Any]]:
-    try:
-        data = token_data(name, load_data(task).train)
-    except DataError:
+    if why_not(task) is not None:
         return
+    data = token_data(name, load_data(task).train)
     found = audit(data, AuditOptions(mask_ratio=ratio))
     sizes = {"sequences": found["data"]["sequences"], "length": found["data"]["length"]}
     for number, estimate in found["numbers"].items():
@@ -90,4 +104,6 @@ AUDIT_OF_LRA = Experiment(
     runs=no_runs,
     costs={"smoke": "10 s", "laptop": "1 min", "paper": "10 min"},
     tables=tables,
+    lacking=lacking,
+    summary=(AUDIT, summary),
 )
