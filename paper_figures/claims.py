@@ -23,6 +23,7 @@ from paper_figures.style import plain
 from theory.catalogue import find_claim
 from theory.claim import QUANTITY_TEXT
 from theory.printing import text
+from training.data.catalogue import fetch_command
 from training.predictions.prediction import Judgement
 
 VERIFY = "make verify-theory"
@@ -127,16 +128,20 @@ def _cells(kept: KeptRecords, table: AccuracyTable, ids: Mapping[str, str]) -> l
             continue
         gain = cell.gains["peak"]
         if gain is None:
-            lines.append(Line(label, "", "–", _on_any_machine(cell.why)))
+            lines.append(Line(label, "", "–", _on_any_machine(cell.why, cell.task)))
             continue
         verdict = ", ".join(dict.fromkeys(one.verdict for one in cell.verdicts)) or "not judged"
         lines.append(Line(label, mean(gain, signed=True), f"{gain.seeds}, {cell.scale}", verdict))
     return _grouped(lines)
 
 
-def _on_any_machine(why: str) -> str:
-    """Why something was not run, the same whether its data are on this machine or not: the README is one for all."""
-    return re.sub(r"missing data, `python -m training data fetch \S+ && ", "`", why)
+def _on_any_machine(why: str, task: str) -> str:
+    """Why something was not run, the same whether its data are on this machine or not: the README is one for all.
+
+    A set that is made here at laptop scale, or is small, is taken to be there; Retrieval never is.
+    """
+    plain_why = re.sub(r"missing data, `python -m training data fetch .*? && ", "`", why)
+    return plain_why.replace("`", f"missing data, `{fetch_command(task)} && ", 1) if task == "retrieval" else plain_why
 
 
 def _grouped(lines: Sequence[Line]) -> list[Line]:
@@ -191,17 +196,17 @@ def weights_item(task: str) -> Item:
     def lines(kept: KeptRecords) -> list[Line]:
         found, rows = weights.read(task, kept)
         ratios = {row.component: row.ratio for row in rows if row.layer == "0"}
-        return _grouped(
-            [_ratio(words, ratios.get(name), found.scale, found.why_not(task)) for name, words in components.items()]
-        )
+        why = _on_any_machine(found.why_not(task), task)
+        return _grouped([_ratio(words, ratios.get(name), found.scale, why) for name, words in components.items()])
 
     return Item(f"Table {number}", says, lines)
 
 
 def _ratio(label: str, found: Spread | None, scale: str, why: str) -> Line:
     if found is None:
-        return Line(label, "", "–", _on_any_machine(why))
-    return Line(label, mean(found), f"{found.seeds}, {scale}", "not judged")
+        return Line(label, "", "–", why)
+    side = "labels move more" if found.low > 1 else "labels move less" if found.high < 1 else "alike"
+    return Line(label, mean(found), f"{found.seeds}, {scale}", f"not judged ({side})")
 
 
 def words_of(figure: str, *ids: str) -> Callable[[], str]:

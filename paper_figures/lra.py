@@ -21,6 +21,7 @@ from paper_figures.kept import Kept, KeptRecords
 from paper_figures.reported import FOLDER
 from paper_figures.sources import Source
 from paper_figures.style import FAINT, SMALL
+from training.data.catalogue import fetch_command
 from training.data.places import DataError
 from training.experiments.catalogue import experiments
 from training.experiments.experiment import SCALES, Scale
@@ -139,7 +140,7 @@ def why_not(name: str, scale: Scale, task: str, *, missing: bool = False) -> str
     command = f"python -m training run {name} --scale {scale}"
     if not missing and data_are_there(task, scale):
         return f"{NOT_RUN}: `{command}`"
-    return f"{NOT_RUN}: missing data, `python -m training data fetch {task} && {command}`"
+    return f"{NOT_RUN}: missing data, `{fetch_command(task)} && {command}`"
 
 
 def data_are_there(task: str, scale: Scale) -> bool:
