@@ -19,7 +19,7 @@ from training.distributed import is_first
 from training.execute import Execution
 from training.experiments.catalogue import find_experiment
 from training.experiments.experiment import Experiment, Scale
-from training.experiments.partial import runnable, said, select, with_finished
+from training.experiments.partial import kind, runnable, said, select, with_finished
 from training.experiments.record import ExperimentRecord, condition_table, write_experiment
 from training.records import RunRecord
 from training.stages import RunConfig
@@ -78,7 +78,7 @@ def run(
     if only:
         labeled, records = with_finished(listed, labeled, records, runs)
     if labeled or not listed:
-        reasons = {dataset: str(reason) for dataset, reason in missing.items()}
+        reasons = {dataset: kind(reason) for dataset, reason in missing.items()}  # no folder of this machine
         record = write_experiment(chosen, scale, labeled, records, runs, reasons)
         _show(chosen, record)
         out().print(f"record: {record.folder}", soft_wrap=True)

@@ -141,7 +141,7 @@ def test_the_audit_shows_its_numbers_and_says_what_it_could_not_read(images, cap
         assert f"{dataset}: not run: missing data: " in shown
     record = read_experiment(images / "runs" / "experiments" / "lra-audit-smoke")
     assert set(record.table("audit.csv")["dataset"]) == {"image", "listops", "pathfinder"}
-    assert "text" in record.content["missing"]
+    assert record.content["missing"]["text"] == "missing"
 
 
 def test_what_cannot_be_carried_out_is_refused_before_data_are_prepared(tmp_path, capsys):

@@ -65,7 +65,12 @@ def why_not(task: Any) -> DataError | None:
 
 def said(reason: DataError) -> str:
     """Missing and wrong data are told apart: the first is no error of an experiment, the second is one."""
-    return f"not run: {'missing' if isinstance(reason, MissingDataError) else 'wrong'} data: {reason}"
+    return f"not run: {kind(reason)} data: {reason}"
+
+
+def kind(reason: DataError) -> str:
+    """Missing or wrong."""
+    return "missing" if isinstance(reason, MissingDataError) else "wrong"
 
 
 def with_finished(

@@ -85,7 +85,7 @@ def write_experiment(
 ) -> ExperimentRecord:
     """Put the records of an experiment's runs side by side, and add what it measures on them.
 
-    ``missing`` names the data sets that were not run, with the reason.
+    ``missing`` names the data sets that were not run: missing or wrong.
     """
     folder = runs / FOLDER / f"{experiment.name}-{scale}"
     files = _run_tables(labeled, records, experiment.keeps_curves) if labeled else {}
