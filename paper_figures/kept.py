@@ -23,6 +23,7 @@ from paper_figures.judged import verdict_words
 from paper_figures.sources import Source
 from training.experiments.catalogue import find_experiment
 from training.experiments.experiment import SCALES, Scale
+from training.experiments.lra.whole_image import DATASET as WHOLE
 from training.experiments.record import INDEX, KEPT, SCHEMA_VERSION, ExperimentRecord, read_experiment
 from training.recipes.catalogue import DATASETS
 
@@ -183,18 +184,15 @@ def _what_is_wrong(index: Path, name: str, scale: str) -> str:
 
 
 def _expected(record: ExperimentRecord, name: str, scale: Scale) -> set[str]:
-    """Identifiers of the runs that a record is to hold; of a task whose data were missing it holds none."""
+    """Identifiers of the runs that a record is to hold: on the Long-Range Arena those of the conditions that it has."""
     runs = find_experiment(name).runs(scale)
-    if any(_task_of(run.condition) for run in runs) and "runs.csv" in record.content["files"]:
-        there = {_task_of(condition) for condition in record.runs()["condition"]}
-        runs = [run for run in runs if _task_of(run.condition) in there]
+    if (
+        any(run.condition.partition(" ")[0] in (*DATASETS, WHOLE) for run in runs)
+        and "runs.csv" in record.content["files"]
+    ):
+        there = set(record.runs()["condition"])
+        runs = [run for run in runs if run.condition in there]
     return {run.config.id for run in runs}
-
-
-def _task_of(condition: str) -> str:
-    """The task of the Long-Range Arena with which the name of a condition begins; empty where none does."""
-    task = condition.partition(" ")[0]
-    return task if task in DATASETS else ""
 
 
 def experiment(name: str) -> Callable[[KeptRecords], Source]:

@@ -60,15 +60,16 @@ def put_table(
     name: str,
     scale: str = "laptop",
     tasks: Sequence[str] = ("listops", "image", "pathfinder", "retrieval", "text"),
+    without: Sequence[str] = (),
     **changes: Any,
 ) -> None:
-    """A record of an accuracy table on some tasks."""
-    rows = accuracy_rows(name, scale, tasks)
+    """A record of an accuracy table on some tasks, without some conditions."""
+    rows = [row for row in accuracy_rows(name, scale, tasks) if row["condition"] not in without]
     there = list(dict.fromkeys(row["condition"].split()[0] for row in rows))
     ids = {
         run.config.id: "0" * 64
         for run in find_experiment(name).runs(scale)  # type: ignore[arg-type]
-        if run.condition.split()[0] in there
+        if run.condition.split()[0] in there and run.condition not in without
     }
     put(folder, name, {"runs.csv": csv(rows), "choices.csv": choices(scale, there)}, scale, **({"runs": ids} | changes))
 

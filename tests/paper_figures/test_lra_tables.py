@@ -172,6 +172,15 @@ def test_a_task_whose_data_were_missing_is_not_run_and_the_record_is_not_stale(t
     assert "missing data" in row[-1]
 
 
+def test_a_record_without_some_conditions_of_a_task_is_not_stale(tmp_path):
+    put_table(tmp_path, "table1", without=("pathfinder scratch-matched",))
+    cells = read(TABLE_1, KeptRecords(tmp_path))
+    assert cells.found.kept is not None
+    assert not cells.found.kept.stale
+    assert cells.at("pathfinder scratch").values["peak"] is not None
+    assert cells.at("pathfinder scratch-matched").why == "not run: `python -m training run table1 --scale laptop`"
+
+
 def test_a_record_of_other_runs_is_said_to_be_stale(tmp_path):
     put_table(tmp_path, "table9", runs={"image-other-s0-000000000000": "0" * 64})
     drawn = find_figure("table09").drawing(KeptRecords(tmp_path))
