@@ -1,4 +1,7 @@
-"""The picture of a table of accuracies: a panel a task, a line an arm, the paper's hollow above ours."""
+"""The picture of a table of accuracies: a panel a task, a line an arm, the paper's hollow above ours.
+
+Arms that neither the paper nor ours has a number for stand in the table alone, which says why.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ _APART = 0.17
 
 def picture(cells: Cells) -> Figure:
     """Accuracies of every arm; each panel has its own scale, because tasks differ in their chance level."""
-    lines = list(dict.fromkeys((cell.arm, cell.split) for cell in cells.cells))
+    there = [cell for cell in cells.cells if cell.said is not None or cell.values["peak"] is not None]
+    lines = list(dict.fromkeys((cell.arm, cell.split) for cell in there))
     if cells.table.order is not None:
         lines.sort(key=lambda line: (cells.table.order(line[0]), line[1]))  # type: ignore[misc]
     height = 1.25 + 0.23 * len(lines)
@@ -24,7 +28,7 @@ def picture(cells: Cells) -> Figure:
     drawn.suptitle(f"Table {cells.table.number}: {cells.table.title}\n{scale}", fontsize=8.5)
     panels = drawn.subplots(1, len(cells.table.tasks), sharey=True, squeeze=False)[0]
     for axes, task in zip(panels, cells.table.tasks, strict=True):
-        _panel(axes, [cell for cell in cells.cells if cell.task == task], lines)
+        _panel(axes, [cell for cell in there if cell.task == task], lines)
         axes.set_title(TASKS[task], fontsize=SMALL + 0.5)
     names = [f"{cells.table.words(arm)}{f' ({split})' if split else ''}" for arm, split in lines]
     panels[0].set_yticks(range(len(lines)), labels=names)
