@@ -113,6 +113,8 @@ def claims(records: Path = KEPT, scale: Scale | None = None) -> int:
 def _kept(records: Path, scale: Scale | None) -> KeptRecords:
     if records.exists() and not records.is_dir():
         raise InputError(f"--records must be a folder: {records} is a file; name another folder")
+    if not records.exists() and records != KEPT:
+        raise InputError(f"--records must be a folder: {records} does not exist; runs/experiments holds what you ran")
     return KeptRecords(records, scale)
 
 

@@ -110,6 +110,8 @@ def verdicts(
         json: print the JSON alone.
         markdown: print a short Markdown table alone, as the README shows it.
     """
+    if not records.is_dir() and records != KEPT:
+        raise InputError(f"--records must be a folder: {records} is none; runs/experiments holds what you ran")
     known = Records(records, scale)
     judgements = judge(predictions(), known)
     path = write_verdicts(judgements, known) if write else None
