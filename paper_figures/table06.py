@@ -24,6 +24,7 @@ from paper_figures.sources import Source
 from paper_figures.spread import Spread, spread
 from paper_figures.style import FAINT, ORANGE, PAGE, SMALL, plain
 from paper_figures.typeset import Column, Table, latex, markdown, web_page
+from training.data.catalogue import fetch_command
 from training.data.places import DataError
 from training.data.ucr import PAPER_SETS, find_part
 from training.errors import MissingRecord
@@ -193,7 +194,7 @@ def _why(dataset: str, kept: KeptRecords) -> str:
     command = kept.command(NAME, kept.scale_of(NAME))
     if not lacking:
         return f"{NOT_RUN}: `{command}`"
-    fetch = " && ".join(f"python -m training data fetch ucr:{name}" for name in lacking)
+    fetch = " && ".join(fetch_command(f"ucr:{name}") for name in lacking)
     return f"{NOT_RUN}: missing data, `{fetch} && {command}`"
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 from rich import box
@@ -16,7 +15,6 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
-    MofNCompleteColumn,
     Progress,
     TextColumn,
     TimeRemainingColumn,
@@ -24,16 +22,14 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from training.data import listops_generator, pathfinder
 from training.data.archives import unpacked
-from training.data.catalogue import Entry, entries, find_entry
+from training.data.catalogue import Entry, entries, fetch_command, find_entry
 from training.data.download import download
-from training.data.listops_generator import ListOpsLaw
+from training.data.generate_command import generate
 from training.data.pathfinder import PathFinderTask
-from training.data.pathfinder_generator import PathFinderLaw
 from training.data.places import DataError, MissingDataError, data_root
-from training.data.prepared import RECORD, SPLITS, FileTask, file_sha256, open_prepared, prepare, prepared_folder
-from training.files import move_folder
+from training.data.prepared import RECORD, SPLITS, FileTask, open_prepared, prepare, prepared_folder
+from training.data.raw_data import file_sha256
 
 _DESCRIPTION = """Data sets: list, fetch, prepare, generate, check.  They live under SPT_DATA, else in the user's cache.
 
@@ -43,6 +39,8 @@ Examples:
   python -m training data generate listops         makes a set here, in the release's layout
   python -m training data check gunpoint           reads a set from end to end and says what is wrong
 """
+
+_DATA = "python -m training data "
 
 Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="TASK…")]
 
@@ -69,14 +67,14 @@ def fetch(names: Names = (), allow_unknown_checksum: bool = False, replace_old: 
         replace_old: replace what lies where the release goes.
     """
     for entry in _chosen(names):
-        if entry.release is None:
-            raise DataError(f"only releases are fetched: {entry.name} has none; {_remedy(entry)}")
+        command = fetch_command(entry.name)
         release, root = entry.release, data_root()
+        assert release is not None
         place = root / release.place
         if place.exists() and not replace_old:
             raise DataError(
                 f"a release goes where nothing is: {place} exists; check it with python -m training data check "
-                f"{entry.name}, or say --replace-old"
+                f"{entry.name}, or replace it: {command} --replace-old"
             )
         columns = (TextColumn(entry.name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -118,47 +116,6 @@ def prepare_data(names: Names = (), again: bool = False, skip_unreadable: bool =
             prepare(task)
         _report(entry.name, open_prepared(task, folder).record)
         _out().print(f"prepared: {folder}", soft_wrap=True)
-    return 0
-
-
-def generate(
-    name: Annotated[Literal["listops", "pathfinder", "pathx"], tyro.conf.Positional],
-    to: Path | None = None,
-    seed: int = 0,
-    train: int = 96_000,
-    validation: int = 2000,
-    test: int = 2000,
-    images: int = 5000,
-    contour_length: int = 14,
-) -> int:
-    """Make a set in the release's layout.  Example: python -m training data generate listops
-
-    The folder can be read as SPT_DATA, by this project and by others.  Training does not need it: a task with source
-    generated makes its set itself.
-
-    Args:
-        name: listops (100,000 rows: 3 minutes), pathfinder (5,000 images: 4 minutes) or pathx (a quarter hour).
-        to: folder; by default generated in the data folder.
-        seed: seed of the set.
-        train: listops: training rows.
-        validation: listops: validation rows.
-        test: listops: test rows.
-        images: pathfinder and pathx: images of the level (the release has 200,000).
-        contour_length: pathfinder and pathx: segments of a target curve, 6, 9 or 14.
-    """
-    parent = to if to is not None else data_root() / "generated"
-    size = 128 if name == "pathx" else 32
-    place = parent / ("listops-1000" if name == "listops" else f"pathfinder{size}")
-    if name == "listops":
-        rows = ListOpsLaw(train=train, validation=validation, test=test, seed=seed)
-        with _whole_folder(place) as folder, _progress(name, train + validation + test) as progress:
-            listops_generator.write_release(rows, folder, progress)
-    else:
-        law = PathFinderLaw(images=images, size=size, contour_length=contour_length, seed=seed)
-        place = place / pathfinder.LEVELS[contour_length]
-        with _whole_folder(place) as folder, _progress(name, images) as progress:
-            pathfinder.write_level(law, folder, progress=progress)
-    _out().print(f"generated {name}, seed {seed}: {place}", soft_wrap=True)
     return 0
 
 
@@ -206,11 +163,19 @@ COMMANDS: dict[str, Callable[..., int]] = {
 
 def data(arguments: Sequence[str] = ("--help",)) -> int:
     """Data sets: list, fetch, prepare, generate, check.  Example: python -m training data list"""
-    return int(
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS, args=list(arguments), prog="python -m training data", description=_DESCRIPTION
+    try:
+        return int(
+            tyro.extras.subcommand_cli_from_dict(
+                COMMANDS, args=list(arguments), prog="python -m training data", description=_DESCRIPTION
+            )
         )
-    )
+    except KeyboardInterrupt:
+        fetching = "fetch" in arguments[:1]
+        print(
+            "interrupted; " + ("say the same command again to go on" if fetching else "nothing half-written is left"),
+            file=sys.stderr,
+        )
+        return 130
 
 
 def _chosen(names: Sequence[str]) -> list[Entry]:
@@ -237,8 +202,8 @@ def _prepared(task: FileTask) -> str:
 
 def _remedy(entry: Entry) -> str:
     if entry.release is not None:
-        return f"fetch {entry.name} ({entry.release.size})"
-    return "nothing to do" if _there(entry) == "made here" else "put it into the data folder; check names the place"
+        return f"{fetch_command(entry.name).removeprefix(_DATA)} ({entry.release.size})"
+    return entry.by_hand or "nothing to do"
 
 
 def _report(name: str, record: dict[str, Any]) -> None:
@@ -266,29 +231,6 @@ def _folder_named(folder: Path, name: str, archive: Path) -> Path:
     raise DataError(
         f"the archive must hold the folder {name}: {archive} does not; its layout changed, unpack it by hand"
     )
-
-
-@contextmanager
-def _whole_folder(place: Path) -> Iterator[Path]:
-    """A folder that appears when it is complete, or not at all."""
-    if place.exists():
-        raise DataError(f"a set is generated where nothing is: {place} exists; name another folder with --to")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}."))
-    try:
-        yield work
-        work.chmod(0o755)
-        move_folder(work, place)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-@contextmanager
-def _progress(name: str, total: int) -> Iterator[Callable[[int], None]]:
-    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        shown = bar.add_task(name, total=total)
-        yield lambda done: bar.update(shown, completed=done)
 
 
 def _out() -> Console:

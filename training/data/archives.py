@@ -66,23 +66,20 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     raise DataError(f"an archive must be open: {archive} is encrypted; unpack it by hand")
                 if kind not in (0, 0o100000, 0o040000):
                     raise _refused(archive, info.filename, "a link or device")
-                _check_name(info.filename, archive)
+                check_name(info.filename, archive)
                 if not info.is_dir():
                     yield info.filename, zipped.open(info)
         return
-    for member, file in tar_members(archive):
-        _check_name(member.name, archive)
-        if file is not None:
-            yield member.name, file
-        elif not member.isdir():
-            raise _refused(archive, member.name, "a link or device")
+    for member, file in tar_files(archive):
+        yield member.name, file
 
 
-def tar_members(archive: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Every member of a tar archive (gzip or plain) and the content of regular files, read as a stream to the very end.
+def tar_files(archive: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
+    """Every regular file of a tar archive (gzip or plain) and its content, read as a stream to the very end.
 
-    Where the archive is cut off or damaged this raises (EOFError, OSError, zlib.error, tarfile.TarError): gzip's own
-    length and checksum are looked at, which ``tarfile`` alone does not do.
+    Members that lead elsewhere, links and devices are refused.  Where the archive is cut off or damaged this raises
+    (EOFError, OSError, zlib.error, tarfile.TarError): gzip's own length and checksum are looked at, which ``tarfile``
+    alone does not do.
     """
     with archive.open("rb") as raw:
         zipped = raw.read(2) == b"\x1f\x8b"
@@ -90,12 +87,18 @@ def tar_members(archive: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | No
         stream = gzip.GzipFile(fileobj=raw) if zipped else raw
         with tarfile.open(fileobj=stream, mode="r|") as tarred:
             for member in tarred:
-                yield member, tarred.extractfile(member) if member.isfile() else None
+                check_name(member.name, archive)
+                file = tarred.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    yield member, file
+                elif not member.isdir():
+                    raise _refused(archive, member.name, "a link or device")
         while stream.read(_BLOCK):
             pass
 
 
-def _check_name(name: str, archive: Path) -> None:
+def check_name(name: str, archive: Path) -> None:
+    """Refuse a member whose name leads outside the folder that it is unpacked to."""
     path = PurePosixPath(name)
     if path.is_absolute():
         raise _refused(archive, name, "an absolute path")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from training.data.image import ImageTask
 from training.data.listops import ListOpsTask, short_listops
-from training.data.pathfinder import PATHX, PathFinderTask
+from training.data.pathfinder import LEVELS, PATHX, PathFinderTask
 from training.data.places import DataError
 from training.data.prepared import FileTask
 from training.data.retrieval import RetrievalTask
@@ -42,6 +42,8 @@ class Entry:
     """One line."""
     release: Release | None = None
     """None where there is nothing to download."""
+    by_hand: str = ""
+    """What to put where, for data without a release of their own; empty where they are fetched or made here."""
     sizes: tuple[int, ...] = ()
     """Samples of each split of the whole release (train, validation where there is one, test); empty where unknown."""
 
@@ -64,6 +66,13 @@ _IMDB = Release(
 )
 
 
+_JPEG = "put cifar10_gray_jpeg.npz under cifar10/"
+
+
+def _level(contour_length: int) -> str:
+    return f"put {LEVELS[contour_length]} of pathfinder's release under pathfinder32/"
+
+
 def _lra(folder: str, place: str) -> Release:
     return Release(_LRA, None, folder, place, _LRA_SIZE)
 
@@ -77,7 +86,7 @@ def _ucr(dataset: str) -> Entry:
         "under 1 MB",
     )
     sizes = PAPER_SETS.get(dataset, ())[:2]
-    return Entry(f"ucr:{dataset}", UcrTask(dataset), "a time series of the UCR archive", release, sizes)
+    return Entry(f"ucr:{dataset}", UcrTask(dataset), "a time series of the UCR archive", release, sizes=sizes)
 
 
 def entries() -> list[Entry]:
@@ -88,42 +97,47 @@ def entries() -> list[Entry]:
             ListOpsTask(),
             "nested list operations, up to 2048 tokens, release",
             _lra("listops-1000", "listops/listops-1000"),
-            (96_000, 2000, 2000),
+            sizes=(96_000, 2000, 2000),
         ),
         Entry("listops-generated", ListOpsTask(source="generated"), "the same law, made here (3 minutes)"),
         Entry("listops-short", short_listops(), "the same law, 17 to 255 tokens, made here (10 seconds)"),
-        Entry("listops-original", ListOpsTask(source="nangia-bowman"), "10,000 short rows of Nangia and Bowman 2018"),
-        Entry("text", TextTask(), "IMDb reviews by character, up to 2048 tokens", _IMDB, (25_000, 25_000)),
+        Entry(
+            "listops-original",
+            ListOpsTask(source="nangia-bowman"),
+            "10,000 short rows of Nangia and Bowman 2018",
+            by_hand="put test_d20s.tsv under listops/nangia_bowman/",
+        ),
+        Entry("text", TextTask(), "IMDb reviews by character, up to 2048 tokens", _IMDB, sizes=(25_000, 25_000)),
         Entry(
             "retrieval",
             RetrievalTask(),
             "pairs of papers by character, up to 2 x 4000 tokens",
             _lra("tsv_data", "aan"),
-            (147_086, 18_090, 17_437),
+            sizes=(147_086, 18_090, 17_437),
         ),
-        Entry("image", ImageTask(), "CIFAR-10 in grey, 1024 pixels, official", _CIFAR, (45_000, 5000, 10_000)),
-        Entry("image-jpeg", ImageTask(source="jpeg"), "CIFAR-10 in grey from JPEG files, 1024 pixels"),
-        Entry("image16", ImageTask(source="jpeg", size=16), "the same shrunk to 16 by 16, 256 pixels"),
+        Entry("image", ImageTask(), "CIFAR-10 in grey, 1024 pixels, official", _CIFAR, sizes=(45_000, 5000, 10_000)),
+        Entry("image-jpeg", ImageTask(source="jpeg"), "CIFAR-10 in grey from JPEG files, 1024 pixels", by_hand=_JPEG),
+        Entry("image16", ImageTask(source="jpeg", size=16), "the same shrunk to 16 by 16, 256 pixels", by_hand=_JPEG),
         Entry(
             "pathfinder",
             PathFinderTask(),
             "dashed curves, 1024 pixels, release",
             _lra("pathfinder32", "pathfinder32"),
-            (160_000, 20_000, 20_000),
+            sizes=(160_000, 20_000, 20_000),
         ),
         Entry(
             "pathfinder-generated",
             PathFinderTask(source="generated", images=5000),
             "the same law, 5,000 images made here (4 minutes)",
         ),
-        Entry("pathfinder-9", PathFinderTask(contour_length=9), "the middle level, curv_contour_length_9, release"),
-        Entry("pathfinder-6", PathFinderTask(contour_length=6), "the easy level, curv_baseline, release"),
+        Entry("pathfinder-9", PathFinderTask(contour_length=9), "the middle level, release", by_hand=_level(9)),
+        Entry("pathfinder-6", PathFinderTask(contour_length=6), "the easy level, release", by_hand=_level(6)),
         Entry(
             "pathx",
             PATHX,
             "dashed curves, 16384 pixels, release",
             _lra("pathfinder128", "pathfinder128"),
-            (160_000, 20_000, 20_000),
+            sizes=(160_000, 20_000, 20_000),
         ),
         *map(_ucr, PAPER_SETS),
     ]
@@ -139,3 +153,17 @@ def find_entry(name: str) -> Entry:
         return _ucr(name[4:])
     names = ", ".join(entry.name for entry in known)
     raise DataError(f"unknown data set: {name!r}; use one of {names}, or ucr:Name for another set of the UCR archive")
+
+
+def fetch_command(name: str) -> str:
+    """The command that downloads a data set; refused, with what to do instead, where there is no release of its own.
+
+    >>> fetch_command("image"), fetch_command("listops")[-32:]
+    ('python -m training data fetch image', 'listops --allow-unknown-checksum')
+    """
+    entry = find_entry(name)
+    if entry.release is None:
+        remedy = entry.by_hand or "nothing to do, it is made here"
+        raise DataError(f"only releases are fetched: {entry.name} has none of its own; {remedy}")
+    flag = " --allow-unknown-checksum" if entry.release.checksum is None else ""
+    return f"python -m training data fetch {entry.name}{flag}"

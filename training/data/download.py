@@ -10,6 +10,7 @@ from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pooch
 
@@ -76,6 +77,12 @@ class _Resuming:
                 if attempt + 1 == _ATTEMPTS:
                     there = self.part.stat().st_size if self.part.exists() else 0
                     reason = getattr(error, "reason", None) or error
+                    if not there:
+                        raise DataError(
+                            f"a download needs its host: {urlsplit(url).netloc} cannot be reached ({reason}); connect "
+                            "to the network and say the same command again, or put the data into the data folder by "
+                            "hand"
+                        ) from None
                     raise DataError(
                         f"a download must arrive whole: {url} stopped at {there} bytes ({reason}); say the same "
                         "command again to go on from there"

@@ -1,9 +1,8 @@
 """Image: CIFAR-10 in grey as a sequence of pixels, row by row (appendix A.1).
 
 Pixels stay bytes; a batch holds (x - 122.6/255) / (61/255), x in [0, 1].  Sources: the official binary release (in
-colour,
-turned grey as Pillow's ``L``), or an npz of grey images from JPEG files (data folder README section 1: close to the
-official pixels, not equal, and in another order, so published index-based splits cannot be repeated on it).  The
+colour, turned grey as Pillow's ``L``), or an npz of grey images from JPEG files (data folder README section 1: close to
+the official pixels, not equal, and in another order, so published index-based splits cannot be repeated on it).  The
 official "python version" is a pickle, which is never read.  A split is a random permutation, never a position in the
 file.
 """
@@ -11,15 +10,16 @@ file.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Integer, Shaped, UInt8
 from numpy import ndarray
 
 from training.config import configuration, setting
-from training.data.places import DataError, data_root, find_data
+from training.data.places import DataError, data_root, fetch_remedy, find_data
 from training.data.prepared import Prepared, Writer, load_prepared, write_labeled
 from training.data.sequences import Scaling, TaskData
 from training.data.splits import SPLIT_SEED, limited, random_split
@@ -34,7 +34,7 @@ _BINARY = ("cifar10/cifar-10-batches-bin", "cifar-10-batches-bin")
 _PICKLED = ("cifar10/cifar-10-batches-py", "cifar-10-batches-py")
 _JPEG = ("cifar10/cifar10_gray_jpeg.npz", "cifar10_gray_jpeg.npz")
 _RECORD_BYTES, _RECORDS = 1 + 3 * 1024, 10_000
-_FETCH = "run python -m training data fetch image"
+_NPZ = "put a cifar10_gray_jpeg.npz of x_train, y_train, x_test, y_test (grey bytes, labels 0..9) under cifar10/"
 
 
 @configuration
@@ -116,18 +116,18 @@ def find_binary() -> Path:
     """The folder of the official binary release."""
     for place in _PICKLED:
         if (data_root() / place).exists() and not any((data_root() / other).exists() for other in _BINARY):
-            raise DataError(f"pickles are never read, they can run code: {data_root() / place} holds them; {_FETCH}")
+            raise DataError(f"pickles are never read, they can run code: {data_root() / place} holds them; {_remedy()}")
     return find_data("CIFAR-10, binary version", _BINARY, _remedy())
 
 
 def _remedy() -> str:
     jpeg = any((data_root() / place).exists() for place in _JPEG)
-    return _FETCH + (", or use image-jpeg (source jpeg), which is there" if jpeg else "")
+    return fetch_remedy("image", _BINARY[0]) + (", or use image-jpeg (source jpeg), which is there" if jpeg else "")
 
 
 def find_jpeg() -> Path:
     """The npz of grey images."""
-    return find_data("CIFAR-10, grey npz", _JPEG, f"put cifar10_gray_jpeg.npz under cifar10/, or {_FETCH}")
+    return find_data("CIFAR-10, grey npz", _JPEG, _NPZ)
 
 
 def read_binary(writer: Writer) -> _Arrays:
@@ -149,14 +149,14 @@ def read_records(
 ) -> tuple[UInt8[ndarray, "images 32 32"], UInt8[ndarray, " images"]]:
     """Grey images and labels of one file of 3,073-byte records (label, then red, green and blue planes)."""
     if not path.is_file():
-        raise DataError(f"CIFAR-10 has six files: {path} is missing; {_FETCH}")
+        raise DataError(f"CIFAR-10 has six files: {path} is missing; {_remedy()}")
     size = path.stat().st_size
     with path.open("rb") as file:
         pickled = file.read(1) == b"\x80" and size % _RECORD_BYTES
     if pickled:
-        raise DataError(f"pickles are never read, they can run code: {path} is one; {_FETCH}")
+        raise DataError(f"pickles are never read, they can run code: {path} is one; {_remedy()}")
     if not size or size % _RECORD_BYTES:
-        raise DataError(f"a CIFAR-10 file holds records of {_RECORD_BYTES} bytes: {path} has {size} bytes; {_FETCH}")
+        raise DataError(f"a CIFAR-10 file holds records of {_RECORD_BYTES} bytes: {path} has {size} bytes; {_remedy()}")
     if expected is not None and size != expected * _RECORD_BYTES:
         raise DataError(f"a CIFAR-10 file holds {expected} images: {path} has {size // _RECORD_BYTES}; {_remedy()}")
     records = np.fromfile(path, dtype=np.uint8).reshape(-1, _RECORD_BYTES)
@@ -174,20 +174,36 @@ def grey(planes: UInt8[ndarray, "images 3 height width"]) -> UInt8[ndarray, "ima
 def read_jpeg(writer: Writer) -> _Arrays:
     """Grey images and labels of the npz."""
     path = find_jpeg()
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in ("x_train", "y_train", "x_test", "y_test")}
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        sentence = f"{path} is not ({error})"
-        raise DataError(f"the npz holds plain x_train, y_train, x_test, y_test: {sentence}; get it again") from None
+    arrays = _plain_arrays(path, ("x_train", "y_train", "x_test", "y_test"))
     for pool in ("train", "test"):
         x, y = arrays[f"x_{pool}"], arrays[f"y_{pool}"]
         if x.dtype != np.uint8 or x.shape[1:] != (32, 32) or y.shape != (len(x),):
             raise DataError(f"grey images are bytes, 32 by 32: x_{pool} is {x.dtype} {x.shape}; get {path} again")
+        if not len(x):
+            raise DataError(f"every split needs images: x_{pool} of {path} has none; get it again")
+        if y.dtype.kind not in "iu":
+            raise DataError(f"labels are whole numbers: y_{pool} of {path} is {y.dtype}; get it again")
         _check_labels(y, path)
     writer.source(path)
     labels = {pool: arrays[f"y_{pool}"].astype(np.uint8) for pool in ("train", "test")}
     return {pool: arrays[f"x_{pool}"] for pool in ("train", "test")}, labels
+
+
+def _plain_arrays(path: Path, names: tuple[str, ...]) -> dict[str, Shaped[ndarray, "..."]]:
+    """Arrays of an npz; pickles, as whole file or as array of objects, are refused."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start[:1] == b"\x80":
+        raise DataError(f"pickles are never read, they can run code: {path} is one; {_NPZ}")
+    if start != b"PK\x03\x04":
+        raise DataError(f"the npz holds plain {', '.join(names)}: {path} is no npz; get it again")
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in names}
+    except (ValueError, KeyError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        if "Object arrays" in str(error):
+            raise DataError(f"pickles are never read, they can run code: {path} holds objects; {_NPZ}") from None
+        raise DataError(f"the npz holds plain {', '.join(names)}: {path} does not ({error}); get it again") from None
 
 
 def shrink(images: UInt8[ndarray, "images side side"], size: int) -> UInt8[ndarray, "images size size"]:
@@ -197,7 +213,8 @@ def shrink(images: UInt8[ndarray, "images side side"], size: int) -> UInt8[ndarr
     return ((2 * blocks + factor**2) // (2 * factor**2)).astype(np.uint8)
 
 
-def _check_labels(labels: UInt8[ndarray, " images"], path: Path) -> None:
-    if len(labels) and int(labels.max()) >= CLASSES:
-        row = int(np.argmax(labels >= CLASSES))
+def _check_labels(labels: Integer[ndarray, " images"], path: Path) -> None:
+    wrong = (labels < 0) | (labels >= CLASSES)
+    if wrong.any():
+        row = int(np.argmax(wrong))
         raise DataError(f"labels lie in 0..9: {path}, image {row} has {labels[row]}; get the file again")

@@ -2,25 +2,25 @@
 
 Rows are read by column *name* (the original ListOps has ``Target`` first), with LF or CRLF line ends.  Parentheses are
 dropped, closing brackets kept as one symbol (losing them is a known fault of loaders, LRA #6, #14, #20), ``<eos>`` is
-appended.  The vocabulary is fixed: ``<mask> <pad> <unk> <eos>``, four operators, ``]`` and ten digits, 19 ids.
+appended.  Every label must be the value of its expression, which shows rows that were cut off or lost their brackets.
+The vocabulary is fixed: ``<mask> <pad> <unk> <eos>``, four operators, ``]`` and ten digits, 19 ids.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Integer
 from numpy import ndarray
 
 from training.config import configuration, setting
 from training.data import listops_generator
-from training.data.listops_generator import CLOSE, OPERATORS, ListOpsLaw
-from training.data.places import DataError, find_data, lra_places
+from training.data.listops_generator import CLOSE, OPERATORS, ListOpsLaw, evaluate
+from training.data.places import DataError, fetch_remedy, find_data, lra_places
 from training.data.prepared import Prepared, Writer, load_prepared
 from training.data.sequences import TaskData
 from training.data.splits import SPLIT_SEED, limited, random_split, tenths
@@ -30,8 +30,11 @@ from training.data.vocabulary import Vocabulary
 CLASSES = 10
 VOCABULARY = Vocabulary.of((*sorted(OPERATORS), CLOSE, *map(str, range(10))))
 SOURCES = ("release", "generated", "nangia-bowman")
+_PLACES = ("listops/listops-1000", "listops", *lra_places("listops-1000"))
 _FILES = {"train": "basic_train.tsv", "validation": "basic_val.tsv", "test": "basic_test.tsv"}
-_FETCH = "run python -m training data fetch listops, or use source generated, which needs no download"
+
+#: Ids and label.
+_Row = tuple[Integer[ndarray, "..."], int]
 
 
 @configuration
@@ -88,58 +91,64 @@ class ListOpsTask:
         """Read or make the rows, check them, write ids."""
         writer.notes["vocabulary"] = VOCABULARY.symbols
         if self.source == "generated":
-            made: dict[str, list[tuple[Int[ndarray, " tokens"], int]]] = {split: [] for split in _FILES}
+            made: dict[str, list[_Row]] = {split: [] for split in _FILES}
             for split, tokens, value in listops_generator.rows(self.law):
                 made[split].append((VOCABULARY.encode(tokens, "a generated row").astype(np.uint8), value))
             for split, rows in made.items():
-                self._write_split(writer, split, partial(iter, rows), seed=self.law.seed)
+                self._write_split(writer, split, rows, rows, seed=self.law.seed)
         elif self.source == "release":
             folder = find_release()
             for split, name in _FILES.items():
-                self._write_split(writer, split, partial(self._rows, folder / name))
-                writer.source(folder / name)
+                path = folder / name
+                self._write_split(writer, split, self._rows(path), self._rows(path, evaluated=True))
+                writer.source(path)
         else:
             path = find_original()
             whole = list(self._rows(path))
             for split, index in random_split(tenths(len(whole)), self.split_seed).items():
                 part = [whole[row] for row in index]
-                self._write_split(writer, split, partial(iter, part), seed=self.split_seed)
+                self._write_split(writer, split, part, part, seed=self.split_seed)
             writer.source(path)
 
-    def _rows(self, path: Path) -> Iterator[tuple[Int[ndarray, " tokens"], int]]:
+    def _rows(self, path: Path, evaluated: bool = False) -> Iterator[_Row]:
+        """Ids and label of every row; that the label is the expression's value was seen before where ``evaluated``."""
         if not path.is_file():
-            raise DataError(f"ListOps has three files: {path} is missing; {_FETCH}")
+            raise DataError(f"ListOps has three files: {path} is missing; {_remedy()}")
+        number = 0
         for number, (source, target) in named_columns(path, ("Source", "Target")):
-            label = whole_label(target, CLASSES, path, number)
-            ids = VOCABULARY.encode(read_source(source), f"{path}, line {number}").astype(np.uint8)
-            if len(ids) < 2:
-                raise DataError(f"a row needs an expression: {path}, line {number} has none; get the file again")
-            if len(ids) <= self.length:
-                yield ids, label
-            elif self.too_long == "refuse":
+            label, symbols = whole_label(target, CLASSES, path, number), read_source(source)
+            ids = VOCABULARY.encode(symbols, f"{path}, line {number}").astype(np.uint8)
+            if len(ids) > self.length and self.too_long == "refuse":
                 raise DataError(
                     f"a row has at most {self.length} tokens: {path}, line {number} has {len(ids)}; "
                     "raise length, or set too_long to drop"
                 )
+            if not evaluated:
+                _check_value(symbols, label, f"{path}, line {number}")
+            if len(ids) <= self.length:
+                yield ids, label
+        if not number:
+            raise DataError(f"a ListOps file needs rows: {path} has only a header; get the file again")
 
     def _write_split(
         self,
         writer: Writer,
         split: str,
-        rows: Callable[[], Iterator[tuple[Int[ndarray, " tokens"], int]]],
+        rows: Iterable[_Row],
+        again: Iterable[_Row],
         seed: int | None = None,
     ) -> None:
-        """Two passes over the rows: sizes first, then one row at a time to disk."""
+        """Two passes over the rows: sizes first, then (``again``) one row at a time to disk."""
         limit = self.train_limit if split == "train" else self.test_limit
         lengths, labels = [], []
-        for ids, label in rows():
+        for ids, label in rows:
             lengths.append(len(ids))
             labels.append(label)
         kept = len(limited(np.arange(len(lengths)), limit))
         if not kept:
             raise DataError(f"a split needs rows: {split} has none of at most {self.length} tokens; raise length")
         longest = max(lengths[:kept])
-        tokens = (ids for (ids, _), _ in zip(rows(), range(kept), strict=False))
+        tokens = (ids for (ids, _), _ in zip(again, range(kept), strict=False))
         writer.rows(f"{split}-tokens", (kept, longest), VOCABULARY.dtype, tokens)
         writer.array(f"{split}-lengths", np.array(lengths[:kept], dtype=np.int32))
         writer.array(f"{split}-labels", np.array(labels[:kept], dtype=np.int16))
@@ -152,13 +161,31 @@ _NANGIA = ("listops/nangia_bowman/test_d20s.tsv", "nangia_bowman/test_d20s.tsv",
 
 def find_release() -> Path:
     """The folder that holds ``basic_train.tsv``."""
-    places = [f"{place}/basic_train.tsv" for place in ("listops/listops-1000", "listops", *lra_places("listops-1000"))]
-    return find_data("ListOps, basic_{train,val,test}.tsv,", places, _FETCH).parent
+    places = [f"{place}/basic_train.tsv" for place in _PLACES]
+    return find_data("ListOps, basic_{train,val,test}.tsv,", places, _remedy()).parent
 
 
 def find_original() -> Path:
     """The test set of the original ListOps."""
     return find_data("the original ListOps test set", _NANGIA, "put test_d20s.tsv under listops/nangia_bowman")
+
+
+def _remedy() -> str:
+    return fetch_remedy("listops", _PLACES[0], known=False) + ", or use listops-generated, which is made here"
+
+
+def _check_value(symbols: Sequence[str], label: int, where: str) -> None:
+    value = evaluate(symbols)
+    if value is None:
+        raise DataError(
+            f"a row needs an expression: {where} is no expression, it may be cut off or have lost its brackets; "
+            "get the file again"
+        )
+    if value != label:
+        raise DataError(
+            f"a label is the value of its expression: {where} says {label}, the expression has {value}; "
+            "get the file again"
+        )
 
 
 def read_source(source: str) -> list[str]:

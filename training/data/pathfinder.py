@@ -2,15 +2,12 @@
 
 Pixels stay bytes; a batch holds (x - .5)/.5, x in [0, 1], and the grey level 0..255 as reconstruction target.  Only
 ``curv_contour_length_14`` is the benchmark ("which PathFinder" is a standing question, LRA #11); the split is
-80/10/10, the same in both stages.  The metadata files of the release are plain text in spite of their ``.npy`` name,
-the generator's are real arrays of strings: both are read, an array of objects (a pickle) is refused.  An image that
-cannot be read is named; it is skipped only where that is asked for.
+80/10/10, the same in both stages.  An image that cannot be read is named; it is skipped only where that is asked for.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,19 +21,15 @@ from training.config import configuration, setting
 from training.data import pathfinder_generator
 from training.data.image import shrink
 from training.data.pathfinder_generator import PathFinderLaw
-from training.data.places import DataError, find_data, lra_places
+from training.data.pathfinder_metadata import CLASSES, read_metadata
+from training.data.places import DataError, fetch_remedy, find_data, lra_places
 from training.data.prepared import Prepared, Writer, label_counts, load_prepared
 from training.data.sequences import Scaling, TaskData
 from training.data.splits import SPLIT_SEED, limited, random_split, tenths
-from training.data.tables import whole_label
 
-CLASSES = 2
 LEVELS = {6: "curv_baseline", 9: "curv_contour_length_9", 14: "curv_contour_length_14"}
 SOURCES = ("release", "generated")
 SCALING = Scaling(2 / 255, -1.0)
-
-#: Path of an image below its level, and its label.
-_Entry = tuple[str, int]
 
 
 @configuration
@@ -112,14 +105,14 @@ class PathFinderTask:
             self._write_splits(writer, np.array([label for _, label in made]), [pixels for pixels, _ in made])
             return
         level = find_level(self.size, self.contour_length)
-        entries, digest = read_metadata(level)
+        entries = read_metadata(level)
         skipped = []
         if self.skip_unreadable:
             readable = [entry for entry in entries if _readable(level / entry[0], self.size)]
             skipped = sorted({path for path, _ in entries} - {path for path, _ in readable})
             entries = readable
         writer.notes["skipped"] = skipped
-        writer.source(level, digest=digest)
+        writer.source(level)
         images = _Images([level / path for path, _ in entries], self.size)
         self._write_splits(writer, np.array([label for _, label in entries]), images)
 
@@ -152,57 +145,19 @@ def find_level(size: int, contour_length: int) -> Path:
     folder = f"pathfinder{size}"
     roots = (folder, f"pathfinder/{folder}", *lra_places(folder))
     places = [f"{root}/{LEVELS[contour_length]}" for root in dict.fromkeys(roots)]
-    name = "pathx" if size == 128 else "pathfinder"
-    remedy = f"run python -m training data fetch {name}, or use source generated, which needs no download"
-    return find_data(f"{folder}, level {LEVELS[contour_length]},", places, remedy)
+    return find_data(f"{folder}, level {LEVELS[contour_length]},", places, _remedy(folder, contour_length))
 
 
-def read_metadata(level: Path) -> tuple[list[_Entry], str]:
-    """Images and labels of a level, files by number, lines in order; and a SHA-256 of all metadata."""
-    folder = level / "metadata"
-    files = sorted(folder.glob("*.npy"), key=lambda file: (len(file.stem), file.stem)) if folder.is_dir() else []
-    if not files:
-        raise DataError(f"a level has metadata/<k>.npy beside imgs/: {level} has none; unpack the release whole")
-    entries, digest = [], hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-        for number, fields in _metadata_lines(file):
-            if len(fields) < 4:
-                raise DataError(
-                    f"a metadata line names folder, file, number and label: {file}, line {number} has "
-                    f"{len(fields)} fields, it may be cut off; get the file again"
-                )
-            if Path(fields[0]).is_absolute() or ".." in Path(fields[0], fields[1]).parts:
-                raise DataError(
-                    f"images lie inside their level: {file}, line {number} names {fields[0]}/{fields[1]}; "
-                    "get the file again"
-                )
-            entries.append((f"{fields[0]}/{fields[1]}", whole_label(fields[3], CLASSES, file, number)))
-    return entries, digest.hexdigest()
-
-
-def _metadata_lines(file: Path) -> Iterator[tuple[int, list[str]]]:
-    content = file.read_bytes()
-    if content.startswith(b"\x93NUMPY"):
-        try:
-            array = np.load(file, allow_pickle=False)
-        except ValueError:
-            raise DataError(
-                f"pickles are never read, they can run code: {file} holds objects; save it as text"
-            ) from None
-        if array.ndim != 2:
-            raise DataError(f"a metadata array has one row an image: {file} has shape {array.shape}; get it again")
-        yield from ((row + 1, [str(field) for field in fields]) for row, fields in enumerate(array))
-        return
-    if content.startswith(b"\x80"):
-        raise DataError(f"pickles are never read, they can run code: {file} is one; save it as text")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DataError(f"metadata are text or an array of strings: {file} is neither; get the file again") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            yield number, line.split()
+def _remedy(folder: str, contour_length: int) -> str:
+    level = LEVELS[contour_length]
+    by_hand = f"put {level} of the release, with its imgs/ and metadata/, under {folder}/"
+    name = {"pathfinder32": "pathfinder", "pathfinder128": "pathx"}.get(folder)
+    if name is None:
+        return by_hand
+    fetch = fetch_remedy(name, folder, known=False)
+    if contour_length != 14:
+        return f"{by_hand}, or {fetch}, which has every level"
+    return f"{fetch}, or {by_hand if name == 'pathx' else 'use pathfinder-generated, which is made here'}"
 
 
 def read_image(path: Path, size: int) -> UInt8[ndarray, "size size"]:

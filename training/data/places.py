@@ -65,3 +65,19 @@ def find_data(what: str, places: Iterable[str], remedy: str) -> Path:
             return root / place
     shown = ", ".join(tried[:3]) + (" …" if len(tried) > 3 else "")
     raise MissingDataError(f"{what} must be under the data folder: {root} holds none of {shown}; {remedy}")
+
+
+def fetch_remedy(name: str, place: str, known: bool = True) -> str:
+    """The command that fetches a release; one without ``known`` checksum, or over what is there, needs a flag."""
+    command = f"run python -m training data fetch {name}"
+    command += "" if known else " --allow-unknown-checksum"
+    return command + (" --replace-old" if (data_root() / place).exists() else "")
+
+
+def shown(text: str) -> str:
+    """A value of a file as an error shows it: quoted, at most 20 characters.
+
+    >>> shown("a" * 30)
+    "'aaaaaaaaaaaaaaaaaaaa…'"
+    """
+    return repr(text if len(text) <= 20 else f"{text[:20]}…")

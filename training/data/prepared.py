@@ -2,8 +2,9 @@
 
 A task is prepared once: its raw files are read as streams, checked row by row, and written as ``<split>-<what>.npy``
 into a temporary folder that is renamed when everything is on disk.  The folder's name carries the hash of the task's
-configuration; ``prepared.json`` holds the configuration, the source files, the splits (name, size, seed, SHA-256 of the
-index) and the SHA-256 of every array, all checked again at loading.  Arrays are plain ``.npy``; a pickle is never read.
+configuration; ``prepared.json`` holds the configuration, the sources, the splits (name, size, seed, SHA-256 of the
+index) and the SHA-256 of every array, all checked again at loading: the sources against the raw data that the task
+finds then (``raw_data``).  Arrays are plain ``.npy``; a pickle is never read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from torch import Tensor
 
 from training.config import as_plain, config_hash
 from training.data.places import DataError, prepared_root
+from training.data.raw_data import check_sources, describe_source, file_sha256
 from training.data.sequences import Scaling, SequenceSet, TaskData
 from training.errors import StorageError
 from training.files import sync_folder, write_whole
@@ -90,13 +92,9 @@ class Writer:
             notes["index_sha256"] = hashlib.sha256(np.asarray(index, dtype="<i8").tobytes()).hexdigest()
         self.notes["splits"][name] = {"samples": size, **notes}
 
-    def source(self, path: Path, digest: str | None = None) -> None:
-        """Note a source file, with its SHA-256 (or a digest of several)."""
-        self.notes["sources"][path.name] = {
-            "path": str(path),
-            "bytes": path.stat().st_size,
-            "sha256": file_sha256(path) if digest is None else digest,
-        }
+    def source(self, path: Path) -> None:
+        """Note a source: a file, or a folder with its digest."""
+        self.notes["sources"][path.name] = describe_source(path)
 
 
 class Prepared:
@@ -210,14 +208,14 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 def open_prepared(task: FileTask, folder: Path) -> Prepared:
-    """Prepared arrays, after a check of every hash."""
-    remedy = f"delete {folder} and prepare again"
+    """Prepared arrays, after a check of every hash and, where raw data are there, that these are still the same."""
+    remedy, found = f"delete {folder} and prepare again", None
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         known = record["schema_version"] == SCHEMA_VERSION and record["config"] == json.loads(
             json.dumps(as_plain(task))
         )
-        files = record["files"]
+        files, sources = record["files"], record["sources"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"prepared data need a whole {RECORD}: {folder / RECORD} is not one; {remedy}") from error
     if not known:
@@ -226,13 +224,10 @@ def open_prepared(task: FileTask, folder: Path) -> Prepared:
         path = folder / name
         if not path.is_file() or file_sha256(path) != told["sha256"]:
             raise DataError(f"prepared data must be as they were written: {path} has another SHA-256; {remedy}")
-    for note in record["sources"].values():
-        path = Path(note["path"])
-        if path.is_file() and path.stat().st_size != note["bytes"]:
-            raise DataError(
-                f"prepared data must be of the raw data that are there: {path} now has {path.stat().st_size} bytes, "
-                f"had {note['bytes']}; {remedy}"
-            )
+    with suppress(DataError):  # raw data that are gone are not needed
+        found = task.find()
+    if found is not None:
+        check_sources(sources, found, folder)
     return Prepared(folder, record)
 
 
@@ -253,12 +248,6 @@ def label_counts(labels: Integer[ndarray, " samples"]) -> Mapping[str, int]:
     """How often each label occurs, as JSON."""
     found, counts = np.unique(labels, return_counts=True)
     return {str(label): int(count) for label, count in zip(found, counts, strict=True)}
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, read as a stream."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _describe(path: Path) -> dict[str, Any]:

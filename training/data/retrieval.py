@@ -20,7 +20,7 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from training.config import configuration, setting
-from training.data.places import DataError, find_data, lra_places
+from training.data.places import DataError, fetch_remedy, find_data, lra_places
 from training.data.prepared import Prepared, Writer, label_counts, load_prepared
 from training.data.sequences import TaskData
 from training.data.tables import plain_columns, whole_label
@@ -31,7 +31,7 @@ LITERALS = ("keep", "decode")
 _FILES = {
     split: f"new_aan_pairs.{part}.tsv" for split, part in (("train", "train"), ("validation", "eval"), ("test", "test"))
 }
-_FETCH = "run python -m training data fetch retrieval"
+_PLACES = ("aan", "retrieval", *lra_places("tsv_data"))
 
 
 @configuration
@@ -94,7 +94,7 @@ class RetrievalTask:
                     for text in texts:
                         counts.update(text)
             if not labels:
-                raise DataError(f"every split needs pairs: {folder / name} has none; {_FETCH}")
+                raise DataError(f"every split needs pairs: {folder / name} has none; {_remedy()}")
             sizes[split] = np.array(lengths, dtype=np.int32).reshape(-1, 2), np.array(labels, dtype=np.int16)
         vocabulary = Vocabulary.counted(counts, self.least_count)
         vocabulary.check_fits(self.vocabulary, "raise vocabulary or least_count")
@@ -120,7 +120,7 @@ class RetrievalTask:
         """Line number, label and the two texts, cut to length."""
         if not path.is_file():
             raise DataError(
-                f"Retrieval has three files, new_aan_pairs.{{train,eval,test}}.tsv: {path} is missing; {_FETCH}"
+                f"Retrieval has three files, new_aan_pairs.{{train,eval,test}}.tsv: {path} is missing; {_remedy()}"
             )
         limit = self.train_limit if split == "train" else self.test_limit
         for kept, (number, fields) in enumerate(plain_columns(path, 5)):
@@ -131,19 +131,30 @@ class RetrievalTask:
             yield number, label, (first, second)
 
     def _text(self, text: str, path: Path, number: int) -> str:
-        if self.literal == "keep" or text[:2] not in ("b'", 'b"'):
+        if text[:2] not in ("b'", 'b"'):
+            return text
+        if len(text) < 3 or text[-1] != text[1]:
+            raise DataError(
+                f"a text that starts as a bytes literal ends with its quote: {path}, line {number} is cut off; "
+                "get the file again"
+            )
+        if self.literal == "keep":
             return text
         try:
             content = ast.literal_eval(text)
             return str(content.decode("utf-8", errors="replace"))
         except (ValueError, SyntaxError, AttributeError, MemoryError):
             raise DataError(
-                f"a text that starts as a bytes literal must be one: {path}, line {number} is cut off; "
+                f"a text that starts as a bytes literal must be one: {path}, line {number} is not; "
                 "set literal to keep, or get the file again"
             ) from None
 
 
 def find_release() -> Path:
     """The folder that holds ``new_aan_pairs.train.tsv``."""
-    places = [f"{place}/{_FILES['train']}" for place in ("aan", "retrieval", *lra_places("tsv_data"))]
-    return find_data("Retrieval (AAN), new_aan_pairs.{train,eval,test}.tsv,", places, _FETCH).parent
+    places = [f"{place}/{_FILES['train']}" for place in _PLACES]
+    return find_data("Retrieval (AAN), new_aan_pairs.{train,eval,test}.tsv,", places, _remedy()).parent
+
+
+def _remedy() -> str:
+    return fetch_remedy("retrieval", _PLACES[0], known=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from training.data.places import DataError
+from training.data.places import DataError, shown
 
 #: No row of any release comes near; a file without line ends is refused before it fills the memory.
 LONGEST_LINE = 1 << 24
@@ -43,7 +43,8 @@ def named_columns(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tuple
     missing = [name for name in names if name not in columns]
     if missing:
         raise DataError(
-            f"the first line of {path.name} names its columns: {path} has no {missing[0]!r} but {columns[:5]}; "
+            f"the first line of {path.name} names its columns: {path} has no {missing[0]!r} but "
+            f"{', '.join(map(shown, columns[:5]))}; "
             f"add the header {'<TAB>'.join(names)}"
         )
     places = [columns.index(name) for name in names]
@@ -75,5 +76,5 @@ def whole_label(text: str, classes: int, path: Path, number: int) -> int:
     except ValueError:
         value = float("nan")
     if value not in range(classes):
-        raise DataError(f"labels lie in 0..{classes - 1}: {path}, line {number} has {text[:20]!r}; get the file again")
+        raise DataError(f"labels lie in 0..{classes - 1}: {path}, line {number} has {shown(text)}; get the file again")
     return int(value)

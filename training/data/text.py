@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from training.config import configuration, setting
-from training.data.archives import tar_members
-from training.data.places import DataError, find_data
+from training.data.archives import tar_files
+from training.data.places import DataError, fetch_remedy, find_data
 from training.data.prepared import Prepared, Writer, label_counts, load_prepared
 from training.data.sequences import TaskData
 from training.data.splits import SPLIT_SEED, limited, random_split
@@ -29,8 +29,7 @@ from training.data.vocabulary import Vocabulary
 CLASSES = 2
 VALIDATIONS = ("test", "split")
 _PLACES = ("imdb/aclImdb", "aclImdb", "imdb/aclImdb_v1.tar.gz", "aclImdb_v1.tar.gz", "imdb/aclImdb_subset.tar.gz")
-_FETCH = "run python -m training data fetch text"
-_MEMBER = re.compile(r"(?:^|/)(train|test)/(pos|neg)/(\d+)_(\d+)\.txt$")
+_MEMBER = re.compile(r"(?<![^/])(train|test)/(pos|neg)/(\d+)_(\d+)\.txt$")
 _LARGEST_REVIEW = 1 << 20
 
 #: Split (train or test), label, number of the review, text.
@@ -77,7 +76,7 @@ class TextTask:
 
     def find(self) -> Path:
         """The folder or archive of the reviews."""
-        return find_data("the IMDb reviews", _PLACES, _FETCH)
+        return find_data("the IMDb reviews", _PLACES, _remedy())
 
     def load(self) -> TaskData:
         """All splits; ids stay bytes on disk, mapped into memory."""
@@ -96,7 +95,7 @@ class TextTask:
         }
         for split, pool in pools.items():
             if {label for _, label, _, _ in pool} != {0, 1}:
-                raise DataError(f"aclImdb has {split}/pos and {split}/neg: {path} lacks reviews of one; {_FETCH}")
+                raise DataError(f"aclImdb has {split}/pos and {split}/neg: {path} lacks reviews of one; {_remedy()}")
         held_out = len(pools["train"]) // 10 if self.validation == "split" else 0
         parts = random_split({"train": len(pools["train"]) - held_out, "validation": held_out}, self.split_seed)
         parts["test"] = random_split({"test": len(pools["test"])}, self.split_seed)["test"]
@@ -119,10 +118,7 @@ class TextTask:
             writer.array(f"{split}-lengths", lengths)
             writer.array(f"{split}-labels", labels)
             writer.split(split, len(rows), index, seed=self.split_seed, labels=label_counts(labels))
-        if path.is_file():
-            writer.source(path)
-        else:
-            writer.source(path, digest=f"{len(found)} reviews")
+        writer.source(path)
 
 
 def read_folder(folder: Path) -> Iterator[_Review]:
@@ -130,27 +126,42 @@ def read_folder(folder: Path) -> Iterator[_Review]:
     for split in ("train", "test"):
         for kind in ("pos", "neg"):
             for file in sorted((folder / split / kind).glob("*.txt")):
-                yield from _review(f"{split}/{kind}/{file.name}", file.read_bytes(), file)
+                name = f"{split}/{kind}/{file.name}"
+                if match := _labeled(name, file.stat().st_size, folder):
+                    yield _review(match, file.read_bytes(), folder)
 
 
 def read_archive(path: Path) -> Iterator[_Review]:
-    """The labeled reviews of the tar archive, read as a stream; only regular files are looked at."""
+    """The labeled reviews of the tar archive, read as a stream; names are checked as where it is unpacked."""
+    seen: set[str] = set()
     try:
-        for member, file in tar_members(path):
-            if file is not None and member.size <= _LARGEST_REVIEW and _MEMBER.search(member.name):
-                yield from _review(member.name, file.read(), path)
+        for member, file in tar_files(path):
+            if match := _labeled(member.name, member.size, path):
+                if match[0] in seen:
+                    raise DataError(f"a review occurs once: {path} has {match[0]} twice; {_remedy()}")
+                seen.add(match[0])
+                yield _review(match, file.read(), path)
     except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
-        raise DataError(f"an archive must be whole: {path} is not ({error}); {_FETCH}") from None
+        raise DataError(f"an archive must be whole: {path} is not ({error}); {_remedy()}") from None
 
 
-def _review(name: str, content: bytes, path: Path) -> Iterator[_Review]:
+def _labeled(name: str, size: int, path: Path) -> re.Match[str] | None:
+    """The parts of the name of a labeled review; None for other files."""
     match = _MEMBER.search(name)
-    if match is None:
-        return
-    split, kind, number, rating = match.groups()
+    if match and size > _LARGEST_REVIEW:
+        raise DataError(f"a review has at most {_LARGEST_REVIEW} bytes: {match[0]} of {path} has {size}; {_remedy()}")
+    return match
+
+
+def _review(match: re.Match[str], content: bytes, path: Path) -> _Review:
+    name, (split, kind, number, rating) = match[0], match.groups()
     if (kind == "pos") != (int(rating) >= 7) or not 1 <= int(rating) <= 10:
-        raise DataError(f"pos is rated 7 to 10, neg 1 to 4: {name} of {path} is rated {rating}; {_FETCH}")
+        raise DataError(f"pos is rated 7 to 10, neg 1 to 4: {name} of {path} is rated {rating}; {_remedy()}")
     try:
-        yield split, int(kind == "pos"), int(number), content.decode("utf-8")
+        return split, int(kind == "pos"), int(number), content.decode("utf-8")
     except UnicodeDecodeError:
-        raise DataError(f"a review must be UTF-8: {name} of {path} is not; {_FETCH}") from None
+        raise DataError(f"a review must be UTF-8: {name} of {path} is not; {_remedy()}") from None
+
+
+def _remedy() -> str:
+    return fetch_remedy("text", _PLACES[0])

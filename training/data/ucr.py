@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from training.config import configuration, setting
-from training.data.places import DataError, find_data
+from training.data.places import DataError, fetch_remedy, find_data
 from training.data.prepared import Prepared, Writer, label_counts, load_prepared
 from training.data.sequences import TaskData
 from training.data.splits import SPLIT_SEED, limited, random_split
@@ -121,7 +121,8 @@ def find_part(dataset: str, part: str) -> Path:
     folders = ("ucr/UCRArchive_2018", "UCRArchive_2018", "ucr/Univariate_ts", "Univariate_ts", "ucr", "")
     names = [f"{dataset}/{dataset}_{part}{end}" for end in (".tsv", ".ts", ".txt")]
     places = [f"{folder}/{name}".lstrip("/") for folder in folders for name in names]
-    remedy = f"run python -m training data fetch ucr:{dataset}, or put the archive's folder {dataset} under ucr/"
+    fetch = fetch_remedy(f"ucr:{dataset}", f"ucr/Univariate_ts/{dataset}", known=False)
+    remedy = f"{fetch}, or put the archive's folder {dataset} under ucr/"
     return find_data(f"{dataset}_{part} of the UCR archive", places, remedy)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from training.data.places import DataError
+from training.data.places import DataError, shown
 
 SPECIALS = ("<mask>", "<pad>", "<unk>", "<eos>")
 MASK, PAD, UNKNOWN, END = range(4)
@@ -68,7 +68,7 @@ class Vocabulary:
                 found = [ids[symbol] for symbol in symbols]
             except KeyError as error:
                 raise DataError(
-                    f"every symbol must be in the vocabulary: {where} has {error.args[0]!r}, known are "
+                    f"every symbol must be in the vocabulary: {where} has {shown(error.args[0])}, known are "
                     f"{' '.join(self.symbols[len(SPECIALS) :])[:80]}; correct the file"
                 ) from None
         return np.array([*found, END])

@@ -1,6 +1,8 @@
 """Small data sets in the layouts of the releases, for tests."""
 
 import io
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -123,3 +125,29 @@ def ucr(root: Path, name: str = "Toy", *, ts: bool = False, train=None, test=Non
         else:
             lines = ["\t".join([label, *values.split()]) for label, values in series]
         (folder / f"{name}_{part}.{'ts' if ts else 'tsv'}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+_LIMITED = """
+import importlib, resource, sys
+from pathlib import Path
+from training.data.prepared import prepare
+module, task, megabytes, path = sys.argv[1:]
+names = vars(importlib.import_module(module))
+held = int(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmData" in line).split()[1])
+limit = (held + int(megabytes) * 1024) * 1024
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+print(prepare(eval(task, names))["splits"]["train"]["samples"])
+try:
+    Path(path).read_bytes()
+except MemoryError:
+    print("not whole")
+"""
+
+
+def prepared_within(megabytes: int, module: str, task: str, path: Path) -> list[str]:
+    """What a process says that may hold so much beyond its imports: training samples, and "not whole" where ``path`` is
+    too large to be read at once."""
+    arguments = [sys.executable, "-c", _LIMITED, module, task, str(megabytes), str(path)]
+    ran = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()

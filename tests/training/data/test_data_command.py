@@ -1,5 +1,6 @@
 """python -m training data: what is there, what is wrong and the fix, in one sentence and exit code 2."""
 
+import shlex
 import tarfile
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from tests.training.data.made import LISTOPS_ROWS, aan, grey_npz, imdb_folder, listops, pathfinder, ucr
 from training.__main__ import main
-from training.data.catalogue import entries, find_entry
+from training.data.catalogue import entries, fetch_command, find_entry
 from training.data.listops import ListOpsTask
 from training.data.places import DataError
 from training.data.prepared import RECORD, prepared_folder
@@ -70,6 +71,75 @@ def test_generate_writes_the_layout_of_the_release_whole_and_never_over_somethin
     monkeypatch.setenv("SPT_DATA", str(made))
     assert main(["data", "check", "listops", "pathfinder-6"]) == 0
     assert "listops train: 8 of" in capsys.readouterr().out
+
+
+def test_what_was_generated_is_read_as_said(data_folder, capsys, monkeypatch):
+    monkeypatch.chdir(data_folder)
+    assert main(["data", "generate", "pathfinder", "--images", "10", "--contour-length", "9", "--to", "a b"]) == 0
+    shown = capsys.readouterr().out
+    assert "the task pathfinder-generated makes its own set" in shown
+    assignment, *command = shlex.split(shown.splitlines()[1].removeprefix("to read it: "))
+    assert command == ["python", "-m", "training", "data", "check", "pathfinder-9"]
+    monkeypatch.setenv(*assignment.split("=", 1))
+    assert main(command[3:]) == 0
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence_and_code_2(data_folder, capsys, monkeypatch):
+    (data_folder / "file").write_text("")
+    small = ["data", "generate", "pathfinder", "--images", "2", "--contour-length", "6", "--to"]
+    assert main([*small, str(data_folder / "file")]) == 2
+    shown = capsys.readouterr().err
+    assert "a set needs a folder that can be written: " in shown
+    assert "name another folder with --to" in shown
+    assert shown.count("\n") == 1
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("PIL.Image.Image.save", full)
+    assert main([*small, str(data_folder / "made")]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert not list((data_folder / "made/pathfinder32").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("fetch", "interrupted; say the same command again to go on\n"),
+        ("check", "interrupted; nothing half-written is left\n"),
+    ],
+)
+def test_an_interruption_says_what_is_left(command, sentence, data_folder, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training.data_command.find_entry", stop)
+    assert main(["data", command, "image"]) == 130
+    assert capsys.readouterr().err == sentence
+
+
+def test_every_command_that_is_named_to_fetch_a_release_is_one_that_is_not_refused(data_folder, monkeypatch, capsys):
+    """What ``list``, ``fetch_command`` and a missing set say runs up to the download."""
+    asked = []
+
+    def download(url, folder, checksum, *, allow_unknown, **_):
+        assert checksum is not None or allow_unknown
+        asked.append(url)
+        raise DataError("no connection")
+
+    monkeypatch.setattr("training.data_command.download", download)
+    for entry in (entry for entry in entries() if entry.release is not None):
+        with pytest.raises(DataError, match="must be under the data folder") as missing:
+            entry.task.find()
+        command = fetch_command(entry.name)
+        assert f"run {command}" in str(missing.value)
+        assert main(shlex.split(command)[3:]) == 2
+    assert len(asked) == sum(entry.release is not None for entry in entries())
+    capsys.readouterr()
+    assert main(["data", "list"]) == 0
+    assert capsys.readouterr().out.count("--allow-unknown-checksum") == sum(
+        entry.release is not None and entry.release.checksum is None for entry in entries()
+    )
 
 
 def test_a_generation_that_is_interrupted_leaves_nothing(data_folder, monkeypatch):
@@ -137,7 +207,7 @@ def bad_series(folder):
         (bad_label, "listops", "'12'", "get the file again"),
         (bad_columns, "listops", "no 'Target'", "add the header"),
         (bad_symbol, "listops", "'[XOR'", "correct the file"),
-        (bad_pickle, "image-jpeg", "allow_pickle", "get it again"),
+        (bad_pickle, "image-jpeg", "pickles are never read, they can run code", "put a cifar10_gray_jpeg.npz"),
         (bad_image, "pathfinder", "imgs/10/sample_1.png", "--skip-unreadable"),
         (bad_archive, "text", "lacks reviews", "data fetch text"),
         (bad_table, "retrieval", "line 1 has 4", "get the file again"),
@@ -162,10 +232,14 @@ def test_bad_data_are_one_sentence_with_value_and_remedy_and_code_2(
     ("arguments", "sentence"),
     [
         (["fetch"], "name at least one data set"),
-        (["fetch", "image-jpeg"], "only releases are fetched"),
+        (["fetch", "image-jpeg"], "image-jpeg has none of its own; put cifar10_gray_jpeg.npz under cifar10/"),
+        (["fetch", "pathfinder-9"], "has none of its own; put curv_contour_length_9 of pathfinder's release under"),
+        (["fetch", "listops-short"], "has none of its own; nothing to do, it is made here"),
         (["fetch", "retrieval"], "--allow-unknown-checksum"),
         (["check", "listop"], "unknown data set: 'listop'"),
         (["generate", "listops", "--train", "0"], "every split needs rows"),
+        (["generate", "listops", "--images", "5"], "--images is none of listops; use --train, --validation, --test"),
+        (["generate", "pathfinder", "--test", "5"], "--test is none of pathfinder; use --images, --contour-length"),
         (["generate", "pathfinder", "--contour-length", "7"], "a contour has 6, 9 or 14 segments"),
     ],
 )

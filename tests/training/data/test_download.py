@@ -98,6 +98,16 @@ def test_a_download_that_keeps_breaking_says_how_far_it_came_and_the_next_call_g
     assert server.asked[-1] == "bytes=900000-"
 
 
+def test_without_a_connection_the_host_is_named(server, tmp_path):
+    with pytest.raises(
+        DataError, match=r"a download needs its host: nowhere.invalid cannot be reached \(.*; connect to"
+    ):
+        download("http://nowhere.invalid/x.bin", tmp_path, CHECKSUM)
+    server.cuts, server.cut = 3, 0
+    with pytest.raises(DataError, match=r"127.0.0.1:\d+ cannot be reached"):
+        download(url(server), tmp_path, CHECKSUM)
+
+
 def test_a_server_without_ranges_or_with_a_new_version_is_read_from_the_start(server, tmp_path):
     server.cuts, server.ranges = 1, False
     assert download(url(server), tmp_path / "a", CHECKSUM).read_bytes() == CONTENT

@@ -5,8 +5,9 @@ import pytest
 
 from training.data.listops import read_source
 from training.data.listops_generator import ListOpsLaw, rows
-from training.data.pathfinder import LEVELS, DataError, read_image, read_metadata
+from training.data.pathfinder import LEVELS, DataError, read_image
 from training.data.pathfinder_generator import PathFinderLaw, image
+from training.data.pathfinder_metadata import read_metadata
 from training.data.tables import named_columns
 from training.data.two_sample import alike, compare, listops_statistics, pathfinder_statistics
 
@@ -39,7 +40,7 @@ def test_a_listops_law_slightly_off_is_seen(law, listops_third):
 def pathfinder_third(spt_data, contour_length):
     level = spt_data / "pathfinder32" / LEVELS[contour_length]
     pixels, labels = [], []
-    for path, label in read_metadata(level)[0]:
+    for path, label in read_metadata(level):
         try:
             pixels.append(read_image(level / path, 32))
             labels.append(label)

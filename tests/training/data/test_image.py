@@ -1,5 +1,7 @@
 """Image: official records and the JPEG variant, bytes in storage, values in a batch, pickles refused."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -123,5 +125,55 @@ def test_the_python_version_is_a_pickle_and_is_refused(data_folder, small_releas
 
 def test_an_npz_with_objects_is_refused(data_folder):
     grey_npz(data_folder / "cifar10", x_train=np.array([{}, {}], dtype=object))
-    with pytest.raises(DataError, match="the npz holds plain"):
+    with pytest.raises(DataError, match=r"pickles are never read, they can run code: .*npz holds objects; put a"):
+        ImageTask(source="jpeg").load()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"y_train": np.full(60, -1)}, "labels lie in 0..9: .*image 0 has -1"),
+        ({"y_train": np.full(60, 10, dtype=np.uint8)}, "labels lie in 0..9: .*image 0 has 10"),
+        ({"y_train": np.full(60, np.nan)}, "labels are whole numbers: y_train of .* is float64"),
+        ({"y_train": np.full(60, "cat")}, "labels are whole numbers: y_train of .* is <U3"),
+        (
+            {"x_test": np.zeros((0, 32, 32), np.uint8), "y_test": np.zeros(0, np.uint8)},
+            "needs images: x_test of .* none",
+        ),
+        ({"x_train": np.zeros((60, 32, 32))}, "grey images are bytes, 32 by 32: x_train is float64"),
+        ({"x_train": np.array(3, dtype=np.uint8)}, r"grey images are bytes, 32 by 32: x_train is uint8 \(\)"),
+    ],
+)
+def test_arrays_that_are_no_grey_images_and_labels_are_refused(changes, sentence, data_folder):
+    grey_npz(data_folder / "cifar10", **changes)
+    with pytest.raises(DataError, match=sentence):
+        ImageTask(source="jpeg", validation=6).load()
+
+
+def test_files_that_are_no_npz_are_refused_without_advice_to_read_pickles(data_folder):
+    folder = data_folder / "cifar10"
+    grey_npz(folder)
+    path = folder / "cifar10_gray_jpeg.npz"
+    content = path.read_bytes()
+    for damaged in (content[:-500], content[:1000] + b"\xff" + content[1001:], b"", b"cos\nsystem\n."):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"the npz holds plain x_train, y_train, x_test, y_test: .*get it again"):
+            ImageTask(source="jpeg").load()
+    path.write_bytes(pickle.dumps({"x_train": 1}))
+    with pytest.raises(DataError, match=r"pickles are never read, they can run code: .*npz is one; put a") as refused:
+        ImageTask(source="jpeg").load()
+    assert "allow_pickle" not in str(refused.value)
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(DataError, match=r"cifar10_gray_jpeg.npz is no npz"):
+        ImageTask(source="jpeg").load()
+
+
+def test_a_release_that_is_there_in_part_is_fetched_over_what_is_there(data_folder):
+    with pytest.raises(DataError, match=r"run python -m training data fetch image$"):
+        ImageTask().load()
+    cifar(data_folder / "cifar10/cifar-10-batches-bin")
+    with pytest.raises(DataError, match=r"run python -m training data fetch image --replace-old$"):
+        ImageTask().load()
+    with pytest.raises(DataError, match=r"put a cifar10_gray_jpeg.npz of .* under cifar10/$"):
         ImageTask(source="jpeg").load()

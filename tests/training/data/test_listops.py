@@ -1,12 +1,14 @@
 """ListOps: columns by name, brackets kept, line ends of any kind, values that two evaluators agree on."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training.data.made import LISTOPS_ROWS, listops
+from tests.training.data.made import LISTOPS_ROWS, listops, prepared_within
 from training.data.listops import VOCABULARY, ListOpsTask, find_release, read_source, short_listops
 from training.data.listops_generator import (
     ListOpsLaw,
@@ -88,6 +90,10 @@ def test_the_real_sets_load_with_their_sizes_and_lengths(real_data):
         (LISTOPS_ROWS, "source\ttarget", "names its columns: .* has no 'Source'"),
         ((("1\t", 1),), "Source\tTarget", "every line has 2 columns: .*line 2 has 3"),
         ((("( )", 1),), "Source\tTarget", "a row needs an expression"),
+        ((("[MAX 2 9", 9),), "Source\tTarget", "line 2 is no expression, it may be cut off or have lost its brackets"),
+        ((*LISTOPS_ROWS, ("[MIN 2 [MAX 3", 2)), "Target\tSource", "line 5 is no expression, it may be cut off"),
+        ((("[MIN 2 9 ]", 9),), "Source\tTarget", "basic_train.tsv, line 2 says 9, the expression has 2; get"),
+        ((), "Source\tTarget", "a ListOps file needs rows: .*basic_train.tsv has only a header; get the file again"),
     ],
 )
 def test_damaged_rows_are_refused_by_file_and_line(rows, header, sentence, data_folder):
@@ -109,6 +115,15 @@ def test_a_row_that_is_too_long_is_refused_or_dropped_but_never_cut(data_folder)
     with pytest.raises(DataError, match=r"at most 5 tokens: .*line 3 has 6; raise length"):
         ListOpsTask(length=5).load()
     assert ListOpsTask(length=5, too_long="drop").load().train.lengths.tolist() == [5, 2]
+
+
+def test_rows_that_are_not_there_name_a_command_that_works(data_folder):
+    with pytest.raises(DataError, match=r"fetch listops --allow-unknown-checksum, or use listops-generated, which is"):
+        ListOpsTask().load()
+    listops(data_folder / "listops/listops-1000")
+    (data_folder / "listops/listops-1000/basic_val.tsv").unlink()
+    with pytest.raises(DataError, match=r"fetch listops --allow-unknown-checksum --replace-old, or use"):
+        ListOpsTask().load()
 
 
 def test_a_pickle_offered_as_rows_is_refused(data_folder):
@@ -157,3 +172,18 @@ def test_a_law_without_rows_says_so():
     with pytest.raises(DataError, match="the law must have rows: the longest has 4 tokens"):
         ListOpsLaw(greatest_depth=2, most_arguments=2, more_than=500)
     assert short_listops().law.less_than == 256
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are Linux's")
+def test_rows_of_40_megabytes_are_prepared_within_12_megabytes(data_folder):
+    """As for Retrieval: ids of all rows together (about 170 bytes a row) do not fit; nor does the file, the control."""
+    listops(data_folder / "listops")
+    path = data_folder / "listops/basic_train.tsv"
+    line = "( " * 100 + "7" + " )" * 100 + "\t7\r\n"
+    with path.open("w", newline="") as file:
+        file.write("Source\tTarget\r\n")
+        file.writelines(line for _ in range(40_000_000 // len(line)))
+    assert path.stat().st_size > 39_000_000
+    found = prepared_within(12, "training.data.listops", "ListOpsTask()", path)
+    assert found == [str(40_000_000 // len(line)), "not whole"]

@@ -6,18 +6,18 @@ import torch
 from PIL import Image
 
 from tests.training.data.made import pathfinder
-from training.data.pathfinder import PATHX, PathFinderTask, read_image, read_metadata, write_level
+from training.data.pathfinder import PATHX, PathFinderTask, read_image, write_level
 from training.data.pathfinder_generator import PathFinderLaw, _Scene, image, images
+from training.data.pathfinder_metadata import read_metadata
 from training.data.places import DataError, MissingDataError
 
 
 @pytest.mark.parametrize("as_array", [False, True])
 def test_metadata_are_read_as_text_and_as_an_array_and_in_the_order_of_numbers(as_array, data_folder):
     level = pathfinder(data_folder, as_array=as_array)
-    entries, digest = read_metadata(level)
+    entries = read_metadata(level)
     assert entries[0] == ("imgs/2/sample_0.png", 0)
     assert entries[6:8] == [("imgs/10/sample_0.png", 0), ("imgs/10/sample_1.png", 1)]
-    assert len(digest) == 64
     assert len(PathFinderTask().load().train) == 10
 
 
@@ -35,7 +35,7 @@ def test_the_split_is_80_10_10_by_torchs_random_split(data_folder):
     level = pathfinder(data_folder, images=40)
     data = PathFinderTask().load()
     order = torch.randperm(40, generator=torch.Generator().manual_seed(42)).tolist()
-    entries, _ = read_metadata(level)
+    entries = read_metadata(level)
     wanted = np.stack([read_image(level / entries[index][0], 32).reshape(-1, 1) for index in order[32:36]])
     np.testing.assert_array_equal(data.validation.tokens.numpy(), wanted)
     assert [len(data.train), len(data.validation), len(data.test)] == [32, 4, 4]
@@ -69,6 +69,8 @@ def test_the_real_level_has_its_labels(real_data):
         ("imgs/2 sample_0.png 0", "a metadata line names .*line 1 has 3 fields"),
         ("../imgs sample_0.png 0 1", "images lie inside their level: .*line 1"),
         ("/etc passwd 0 1", "images lie inside their level: .*line 1"),
+        ("imgs/2 /etc/passwd 0 1", "images lie inside their level: .*line 1"),
+        ("./imgs/2 sample_3.png 0 1", r"named once, .*2.npy, line 5 names imgs/2/sample_3.png again, after .*line 1"),
         ("imgs/2 sample_99.png 0 1", "sample_99.png is missing"),
     ],
 )
@@ -97,6 +99,41 @@ def test_pickles_and_pictures_of_another_size_or_kind_are_refused(data_folder):
         read_image(picture, 32)
     Image.new("RGB", (32, 32), (10, 10, 10)).save(picture)
     assert read_image(picture, 32).max() == 10
+
+
+def test_an_array_of_metadata_that_is_cut_off_is_not_called_a_pickle(data_folder):
+    level = pathfinder(data_folder, as_array=True)
+    path = level / "metadata/2.npy"
+    content = path.read_bytes()
+    for size in (len(content) - 100, 100, 9):
+        path.write_bytes(content[:size])
+        with pytest.raises(DataError, match=r"a metadata array must be whole: .*2.npy is cut off"):
+            read_metadata(level)
+
+
+def test_an_image_named_in_two_files_is_refused(data_folder):
+    level = pathfinder(data_folder)
+    (level / "metadata/combined.npy").write_text((level / "metadata/2.npy").read_text())
+    with pytest.raises(DataError, match=r"combined.npy, line 1 names imgs/2/sample_0.png again, after .*2.npy, line 1"):
+        PathFinderTask().load()
+
+
+@pytest.mark.parametrize(
+    ("task", "remedy"),
+    [
+        (PathFinderTask(), "fetch pathfinder --allow-unknown-checksum, or use pathfinder-generated, which is made"),
+        (PATHX, "fetch pathx --allow-unknown-checksum, or put curv_contour_length_14 of the release"),
+        (PathFinderTask(contour_length=9), "put curv_contour_length_9 .* under pathfinder32/, or .* fetch pathfinder"),
+        (PathFinderTask(size=64), "put curv_contour_length_14 of the release, with .* under pathfinder64/$"),
+    ],
+)
+def test_a_level_that_is_not_there_says_what_to_put_where(task, remedy, data_folder):
+    with pytest.raises(MissingDataError, match=remedy):
+        task.find()
+    (data_folder / "pathfinder32").mkdir()
+    if task.size == 32:
+        with pytest.raises(MissingDataError, match="--allow-unknown-checksum --replace-old, "):
+            task.find()
 
 
 def test_a_generated_level_written_as_the_release_loads_to_the_same_arrays(data_folder):

@@ -1,9 +1,12 @@
 """Text: only labeled reviews count, the archive's order does not, and the vocabulary comes from train."""
 
+import io
+import tarfile
+
 import pytest
 import torch
 
-from tests.training.data.made import imdb_archive, imdb_folder
+from tests.training.data.made import imdb_archive, imdb_folder, reviews
 from training.data.places import DataError
 from training.data.text import TextTask
 from training.data.vocabulary import END, UNKNOWN
@@ -89,6 +92,45 @@ def test_an_archive_cut_off_is_refused(data_folder):
     imdb_archive(path)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(DataError, match="an archive must be whole"):
+        TINY.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "content", "sentence"),
+    [
+        ("/etc/x/train/pos/77_9.txt", tarfile.REGTYPE, b"x", "'/etc/x/train/pos/77_9.txt', an absolute path"),
+        ("../../train/pos/77_9.txt", tarfile.REGTYPE, b"x", "a path to a parent folder"),
+        ("aclImdb/train/pos/77_9.txt", tarfile.SYMTYPE, b"", "77_9.txt', a link or device"),
+        ("aclImdb/pipe", tarfile.FIFOTYPE, b"", "a link or device"),
+        ("aclImdb/train/pos/0_9.txt", tarfile.REGTYPE, b"x", "a review occurs once: .* has train/pos/0_9.txt twice"),
+        (
+            "aclImdb/train/pos/77_9.txt",
+            tarfile.REGTYPE,
+            bytes(2**20 + 1),
+            "at most 1048576 bytes: train/pos/77_9.txt of",
+        ),
+    ],
+)
+def test_archives_with_members_that_lead_elsewhere_repeat_or_are_too_large_are_refused(
+    name, kind, content, sentence, data_folder
+):
+    path = data_folder / "imdb/aclImdb_v1.tar.gz"
+    path.parent.mkdir()
+    with tarfile.open(path, "w:gz") as archive:
+        for member, text in [*reviews().items(), (name, "")]:
+            info = tarfile.TarInfo(member)
+            data = text.encode() or content
+            info.type = tarfile.REGTYPE if text else kind
+            info.size, info.linkname = len(data), "" if text else "/etc/passwd"
+            archive.addfile(info, io.BytesIO(data))
+    with pytest.raises(DataError, match=sentence):
+        TINY.load()
+
+
+def test_a_review_of_a_folder_that_is_too_large_is_refused_and_what_lies_there_is_replaced_by_fetch(data_folder):
+    imdb_folder(data_folder)
+    (data_folder / "imdb/aclImdb/test/neg/77_2.txt").write_bytes(bytes(2**20 + 1))
+    with pytest.raises(DataError, match=r"test/neg/77_2.txt of .* has 1048577; run .* data fetch text --replace-old"):
         TINY.load()
 
 

@@ -51,3 +51,11 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monk
     (tmp_path / "x.tsv").write_bytes(b"a\n\xff\n")
     with pytest.raises(DataError, match=r"text must be UTF-8: .*line 2"):
         list(lines(tmp_path / "x.tsv"))
+
+
+def test_values_of_any_length_are_shown_short(tmp_path):
+    (tmp_path / "x.tsv").write_bytes(b"x" * 9999 + b"\t" + b"y" * 9999 + b"\n")
+    with pytest.raises(DataError, match=rf"has no 'a' but '{'x' * 20}…', '{'y' * 20}…'; add the header a$"):
+        list(named_columns(tmp_path / "x.tsv", ("a",)))
+    with pytest.raises(DataError, match=rf"here has '{'z' * 20}…', known are a b; correct the file"):
+        Vocabulary.of("ab").encode(["a", "z" * 9999], "here")
