@@ -137,7 +137,7 @@ def test_contested_claims_compute_the_papers_side_and_read_ours(tmp_path, monkey
 
 def test_errata_are_drawn_without_records_at_exit_code_0(tmp_path, monkeypatch):
     monkeypatch.setenv("SPT_DATA", str(tmp_path / "empty"))
-    assert main(["make", "errata", "--records", str(tmp_path / "none"), "--out", str(tmp_path / "out")]) == 0
+    assert main(["make", "errata", "--records", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     saved = json.loads((tmp_path / "out" / "errata.json").read_text(encoding="utf-8"))
     assert len(saved["errata"]) == len(every_erratum())
     for form in ("md", "html", "tex"):

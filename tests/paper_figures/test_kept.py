@@ -113,6 +113,8 @@ def test_a_record_of_other_runs_is_drawn_and_said_to_be_stale(made, tmp_path):
 
 def test_a_records_folder_that_is_a_file_is_refused(tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
+    assert main(["make", "fig04", "--records", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere does not exist" in capsys.readouterr().err
     assert main(["make", "fig04", "--records", str(tmp_path / "file")]) == 2
     assert "--records must be a folder" in capsys.readouterr().err
 

@@ -156,7 +156,7 @@ def test_which_accuracy_counts_and_what_was_chosen_is_said(drawing):
 def test_what_was_not_run_is_named_with_its_command_and_never_filled_in(tmp_path, spt_data, monkeypatch, capsys):
     monkeypatch.setenv("SPT_DATA", str(spt_data))
     out = tmp_path / "drawn"
-    assert main(["make", "table06", "--records", str(tmp_path / "none"), "--out", str(out)]) == 0
+    assert main(["make", "table06", "--records", str(tmp_path), "--out", str(out)]) == 0
     assert "nothing was run" in capsys.readouterr().out
     command = "python -m training run table6 --scale paper && python -m training keep table6-paper"
     for row in body((out / "table06.html").read_text(encoding="utf-8")):
