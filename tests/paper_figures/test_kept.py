@@ -42,6 +42,7 @@ def edit(own: Path, **changes: object) -> None:
 
 
 def test_a_missing_record_is_one_sentence_with_the_command(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
     assert "missing: records of toy-fig10" in refused(tmp_path / "empty", capsys)
 
 
