@@ -127,7 +127,12 @@ def _remedy() -> str:
 
 def find_jpeg() -> Path:
     """The npz of grey images."""
-    return find_data("CIFAR-10, grey npz", _JPEG, _NPZ)
+    remedy = _NPZ
+    if not any((data_root() / place).exists() for place in _BINARY):
+        remedy += (
+            "; at smoke and laptop scale the official release does as well: run python -m training data fetch image"
+        )
+    return find_data("CIFAR-10, grey npz", _JPEG, remedy)
 
 
 def read_binary(writer: Writer) -> _Arrays:
