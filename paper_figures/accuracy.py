@@ -166,7 +166,7 @@ def _arms(table: AccuracyTable, found: Sequence[Ours], paper: Mapping[str, Repor
     theirs = [_arm(id, table) for id in paper if id.partition(" ")[0] == task]
     run = [name.partition(" ")[2] for one in found for name in one.conditions if name.partition(" ")[0] == task]
     own = [arm for arm in table.own if theirs or any(one.would_run(f"{task} {arm}") for one in found)]
-    arms = list(dict.fromkeys([*theirs, *own, *run]))
+    arms = [arm for arm in dict.fromkeys([*theirs, *own, *run]) if arm != "spt"]  # self-pretraining has no accuracy
     return arms if table.order is None else sorted(arms, key=table.order)
 
 

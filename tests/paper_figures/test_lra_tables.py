@@ -97,6 +97,7 @@ def test_images_of_1024_tokens_stand_in_table_4_where_they_were_run(lra, nothing
     cell = read(TABLE_4, lra).at("image32 qk")
     assert cell.gains["peak"] is not None
     assert [one.prediction.id for one in cell.verdicts] == ["table4-whole-qk-gain"]
+    assert "image32 spt" not in [cell.id for cell in read(TABLE_4, lra).cells]
     assert "| Image (1024 tokens) | SPT in Q, K |" in find_figure("table04").drawing(lra).extra["md"]
     assert "1024" not in find_figure("table04").drawing(nothing).extra["md"]
 
