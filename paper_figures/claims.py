@@ -205,7 +205,7 @@ def weights_item(task: str) -> Item:
 def _ratio(label: str, found: Spread | None, scale: str, why: str) -> Line:
     if found is None:
         return Line(label, "", "–", why)
-    side = "labels move more" if found.low > 1 else "labels move less" if found.high < 1 else "alike"
+    side = "labels move more" if found.low > 1 else "labels move less" if found.high < 1 else "not told apart"
     return Line(label, mean(found), f"{found.seeds}, {scale}", f"not judged ({side})")
 
 

@@ -157,7 +157,6 @@ def _map(area: SubFigure, axes: Axes, values: Map, kind: str, block: int) -> Non
     bar.outline.set_edgecolor(FAINT)
     bar.ax.tick_params(labelsize=SMALL - 1)
     axes.set_ylabel("query")
-    axes.set_xlabel("key")
 
 
 def _said(measures: Mapping[str, Mapping[str, float]], found: Ours) -> str:

@@ -131,7 +131,7 @@ def check_whole(record: RunRecord) -> None:
     """Refuse a record whose curves are not as they were written, or whose checkpoint is missing or cut off."""
     for name, digest in record.content.get("files", {}).items():
         file = record.folder / name
-        if not file.is_file() or sha256(file.read_text(encoding="utf-8")) != digest:
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != digest:
             raise InputError(
                 f"a run must be as it was written: {file} is missing or changed; delete the folder {record.folder} and "
                 "run again"

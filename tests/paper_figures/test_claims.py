@@ -8,7 +8,8 @@ import pytest
 
 from paper_figures.__main__ import main
 from paper_figures.claim_items import items
-from paper_figures.claims import markdown
+from paper_figures.claims import _ratio, markdown
+from paper_figures.spread import spread
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +50,11 @@ def test_with_records_each_effect_has_an_interval_seeds_and_a_scale(lra):
         assert seeds == "6, laptop"
         assert verdict
     assert "+0.16" in found["Table 1"][0]
+
+
+@pytest.mark.parametrize(
+    ("values", "side"),
+    [((0.5, 0.6, 0.7), "labels move less"), ((1.5, 1.6, 1.7), "labels move more"), ((0.8, 1.0, 1.2), "not told apart")],
+)
+def test_a_ratio_of_displacements_is_said_to_differ_from_1_only_where_its_interval_does(values, side):
+    assert _ratio("Q", spread(values), "laptop", "").verdict == f"not judged ({side})"

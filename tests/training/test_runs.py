@@ -239,12 +239,14 @@ def test_a_checkpoint_of_another_configuration_or_a_truncated_one_is_refused(tmp
 
 
 @pytest.mark.parametrize("name", ["epochs.csv", "steps.csv", "model.safetensors"])
-@pytest.mark.parametrize("how", ["cut", "gone"])
+@pytest.mark.parametrize("how", ["cut", "gone", "garbage"])
 def test_a_damaged_run_does_not_count_as_there(tmp_path, name, how):
     record = execute(labels(), tmp_path)
     file = record.folder / name
     if how == "cut":
         file.write_bytes(file.read_bytes()[:-30])
+    elif how == "garbage":
+        file.write_bytes(b"\xff\x00" * 40)
     else:
         file.unlink()
     with pytest.raises(InputError, match=rf"{name}.* delete the folder .* and run again"):
