@@ -43,6 +43,7 @@ from training.identity import check_inherited, identity
 from training.loop import Hooks, make_optimiser, total_steps, train, training_set
 from training.model.initialisation import initialised_model
 from training.model.network import SequenceModel
+from training.progress import reporter
 from training.records import (
     PARTIAL,
     SCHEMA_VERSION,
@@ -113,10 +114,12 @@ def _compute(
     state = load_state(file, model, optimiser, config.hash, machine) if resumed else TrainingState()
     machine.equalise(model)
     steps, saved = total_steps(config, len(training_set(config, data))), time.monotonic()
+    report = reporter(partial, steps)
 
     def after_step(state: TrainingState) -> None:
         nonlocal saved
         execution.progress(config.id, state.step, steps)
+        report(state.step)
         if time.monotonic() - saved >= execution.checkpoint_seconds:
             save_state(file, state, model, optimiser, config.hash, machine)
             saved = time.monotonic()

@@ -9,7 +9,6 @@ from typing import Annotated
 import polars
 import tyro
 from rich import box
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -21,8 +20,7 @@ from training.experiments.catalogue import find_experiment
 from training.experiments.experiment import Experiment, Scale
 from training.experiments.partial import kind, runnable, said, select, with_finished
 from training.experiments.record import ExperimentRecord, condition_table, write_experiment
-from training.records import RunRecord
-from training.stages import RunConfig
+from training.progress import shown
 from training.sweep import all_runs, check_execution, cost, pending_runs, sweep
 from training.terminal import err, out
 
@@ -72,7 +70,17 @@ def run(
     pending = pending_runs(configs, runs)
     total = len(all_runs(configs))
     err().print(f"{chosen.name} at {scale} scale: {total} runs, {total - len(pending)} there already")
-    records = _with_progress(configs, pending, runs, jobs, backend, checkpoint_seconds, device, precision)
+    with shown({config.id: cost(config) for config in pending}, runs) as finished:
+        records = sweep(
+            configs,
+            runs,
+            jobs=jobs,
+            backend=backend,
+            checkpoint_seconds=checkpoint_seconds,
+            progress=finished,
+            device=device,
+            precision=precision,
+        )
     if not is_first():
         return 0
     if only:
@@ -87,48 +95,6 @@ def run(
     for dataset, reason in missing.items():
         out().print(f"{dataset}: {said(reason)}", soft_wrap=True)
     return 0 if all(isinstance(reason, MissingDataError) for reason in missing.values()) else 2
-
-
-def _with_progress(
-    configs: list[RunConfig],
-    pending: list[RunConfig],
-    runs: Path,
-    jobs: int,
-    backend: str,
-    checkpoint_seconds: float,
-    device: str,
-    precision: str,
-) -> list[RunRecord]:
-    columns = (
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=err(), transient=True) as bar:
-        work = {config.id: cost(config) for config in sorted(pending, key=lambda config: config.seed)}
-        task = bar.add_task(f"0 of {len(work)} runs", total=sum(work.values()))
-        done: list[str] = []
-
-        def finished(record: RunRecord) -> None:
-            done.append(record.id)
-            text = f"{len(done)} of {len(work)} runs, last {record.id}"
-            bar.update(task, advance=work.get(record.id, 0), description=text)
-            if not err().is_terminal:  # a log file has no bar
-                err().print(text, soft_wrap=True)
-
-        return sweep(
-            configs,
-            runs,
-            jobs=jobs,
-            backend=backend,
-            checkpoint_seconds=checkpoint_seconds,
-            progress=finished,
-            device=device,
-            precision=precision,
-        )
 
 
 def _show(experiment: Experiment, record: ExperimentRecord) -> None:
