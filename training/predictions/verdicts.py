@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -80,16 +81,20 @@ def write_verdicts(judgements: Sequence[Judgement], records: Records) -> Path:
 
 
 def as_markdown(judgements: Sequence[Judgement]) -> str:
-    """The verdicts as a short Markdown table, for the README; predictions that were not run come last, in a line."""
+    """How many verdicts of each kind, and all of them as a table that unfolds, for the README."""
     lines = ["| prediction | asked | effect [95 %] | seeds | verdict |", "| --- | --- | --- | --- | --- |"]
     judged = [one for one in judgements if one.verdict != "not run"]
     for one in judged:
         word = f"{one.verdict} (suggestive)" if one.suggestive else one.verdict
-        interval = f"{one.effect:.2f} [{one.low:.2f}, {one.high:.2f}]"
+        interval = f"{one.effect:.2f} [{one.low:.2f}, {one.high:.2f}]".replace("-", "−")
         asked = one.prediction.bound.removeprefix("mean over seeds ").replace("-", "−")
         lines.append(f"| {one.prediction.sentence} | {asked} | {interval} | {one.seeds} | {word} |")
     missing = [one.prediction.id for one in judgements if one.verdict == "not run"]
-    return "\n".join([*lines, *(["", f"Not run: {', '.join(missing)}."] if missing else [])]) + "\n"
+    counts = Counter(one.verdict for one in judgements)
+    said = f"{len(judgements)} predictions: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}."
+    if missing:
+        said += f" Not run: {', '.join(missing)}."
+    return "\n".join([said, "", "<details><summary>All verdicts</summary>", "", *lines, "", "</details>"]) + "\n"
 
 
 def search_table(records: Records) -> list[tuple[str, str, float, float, float, int]]:
