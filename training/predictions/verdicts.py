@@ -91,9 +91,8 @@ def as_markdown(judgements: Sequence[Judgement]) -> str:
         lines.append(f"| {one.prediction.sentence} | {asked} | {interval} | {one.seeds} | {word} |")
     missing = [one.prediction.id for one in judgements if one.verdict == "not run"]
     counts = Counter(one.verdict for one in judgements)
-    said = f"{len(judgements)} predictions: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}."
-    if missing:
-        said += f" Not run: {', '.join(missing)}."
+    said = f"{len(judgements)} predictions: " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    said += f" ({', '.join(missing)})." if missing else "."
     return "\n".join([said, "", "<details><summary>All verdicts</summary>", "", *lines, "", "</details>"]) + "\n"
 
 
