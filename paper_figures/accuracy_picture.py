@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from paper_figures.accuracy import Cell, Cells
 from paper_figures.lra import NOT_RUN, TASKS
+from paper_figures.spread import bars_said
 from paper_figures.style import BLUE, FAINT, INK, ORANGE, PAGE, SMALL
 
 _APART = 0.17
@@ -33,7 +34,7 @@ def picture(cells: Cells) -> Figure:
     names = [f"{cells.table.words(arm)}{f' ({split})' if split else ''}" for arm, split in lines]
     panels[0].set_yticks(range(len(lines)), labels=names)
     panels[0].set_ylim(len(lines) - 0.4, -0.6)
-    drawn.legend(handles=_handles(), loc="outside lower center", ncols=3)
+    drawn.legend(handles=_handles(there), loc="outside lower center", ncols=3)
     return drawn
 
 
@@ -50,9 +51,9 @@ def _panel(axes: Axes, cells: list[Cell], lines: list[tuple[str, str]]) -> None:
         if final is not None:
             axes.plot(final.mean, place + _APART, "|", color=FAINT, markersize=5.5)
         if peak is not None:
-            reach = (peak.high - peak.low) / 2 if peak.seeds > 1 else None
+            ends = [[end] for end in peak.reach] if peak.seeds > 1 else None
             axes.errorbar(
-                peak.mean, place + _APART, xerr=reach, fmt="o", color=BLUE, markersize=3.2, elinewidth=0.8, capsize=1.5
+                peak.mean, place + _APART, xerr=ends, fmt="o", color=BLUE, markersize=3.2, elinewidth=0.8, capsize=1.5
             )
     if all(cell.values["peak"] is None for cell in cells):
         axes.text(
@@ -65,12 +66,14 @@ def _panel(axes: Axes, cells: list[Cell], lines: list[tuple[str, str]]) -> None:
     axes.set_xlabel("accuracy", fontsize=SMALL)
 
 
-def _handles() -> list[Line2D]:
+def _handles(cells: list[Cell]) -> list[Line2D]:
+    bars = bars_said(cell.values["peak"] for cell in cells)
+    peak = f"ours, peak ({bars})" if bars else "ours, peak"
     return [
         Line2D(
             [], [], color=ORANGE, marker="D", markerfacecolor="white", linestyle="", markersize=3.5,
             label="paper, ± sd where printed",
         ),
-        Line2D([], [], color=BLUE, marker="o", linestyle="", markersize=3.2, label="ours, peak, ± 95 % interval"),
+        Line2D([], [], color=BLUE, marker="o", linestyle="", markersize=3.2, label=peak),
         Line2D([], [], color=FAINT, marker="|", linestyle="", markersize=5.5, label="ours, final"),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from paper_figures.figure import Drawing, PaperFigure
 from paper_figures.kept import KeptRecords
 from paper_figures.lra import NOT_RUN, TASKS, say_not_run, scale_note, sources_of
 from paper_figures.reported import Reported, reported
-from paper_figures.spread import Spread
+from paper_figures.spread import Spread, bars_said
 from paper_figures.style import BLUE, FAINT, GREEN, ORANGE, SMALL, VERMILLION
 from paper_figures.table07 import TABLE_7, epochs
 from paper_figures.table08 import KINDS, TABLE_8, kind, layers
@@ -65,7 +65,8 @@ def draw(kept: KeptRecords) -> Drawing:
 
 def _scales(*both: Cells) -> str:
     said = [f"{cells.found.scale} scale" if cells.found.kept else NOT_RUN for cells in both]
-    return f"upper panels the paper's, lower ours: epochs {said[0]}, depth {said[1]}"
+    bars = bars_said(cell.values["peak"] for cells in both for cell in cells.cells)
+    return f"upper panels the paper's, lower ours: epochs {said[0]}, depth {said[1]}{'; ' * bool(bars)}{bars}"
 
 
 def _compared(one: Reported, lengths: Cells) -> str:
@@ -107,8 +108,8 @@ def _own(axes: Axes, points: Sequence[tuple[int, Spread | None]], colour: str, m
     if not found:
         say_not_run(axes, _why(cells), 34)
         return
-    reach = [(point.high - point.low) / 2 if point.seeds > 1 else 0.0 for _, point in found]
-    axes.errorbar([at for at, _ in found], [point.mean for _, point in found], reach, fmt=f"{marker}-", color=colour,
+    ends = list(zip(*(point.reach for _, point in found), strict=True))
+    axes.errorbar([at for at, _ in found], [point.mean for _, point in found], ends, fmt=f"{marker}-", color=colour,
                   markersize=3.5, elinewidth=0.8, capsize=2)  # fmt: skip
 
 
@@ -145,15 +146,16 @@ def _depth_line(axes: Axes, cells: Sequence[Cell], who: str) -> None:
     points = []
     for cell in cells:
         if who == "paper" and cell.said is not None:
-            points.append((layers(cell.arm), cell.said.value["accuracy"], 0.0))
+            points.append((layers(cell.arm), cell.said.value["accuracy"], (0.0, 0.0)))
         peak = cell.values["peak"]
         if who == "ours" and peak is not None:
-            points.append((layers(cell.arm), peak.mean, (peak.high - peak.low) / 2 if peak.seeds > 1 else 0.0))
+            points.append((layers(cell.arm), peak.mean, peak.reach))
     if not points:
         return
     _, colour, marker = _KINDS[kind(cells[0].arm)]
     at, value, reach = zip(*points, strict=True)
-    axes.errorbar(at, value, reach if who == "ours" else None, color=colour, marker=marker, markersize=3.5,
+    ends = list(zip(*reach, strict=True)) if who == "ours" else None
+    axes.errorbar(at, value, ends, color=colour, marker=marker, markersize=3.5,
                   linestyle=_DASHES[cells[0].split], elinewidth=0.8, capsize=2)  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 
 import polars
 
 from paper_figures.style import plain
+from training.predictions.prediction import LEAST_SEEDS
 from training.predictions.statistics import mean_interval
 from training.records import finite
 
@@ -42,6 +43,16 @@ class Spread:
     def record(self) -> dict[str, float | int | None]:
         """Ready for JSON: the interval of a single seed has no ends."""
         return dict(finite(asdict(self)))
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How far a bar goes below and above the mean: the 95 % interval, or the seeds where they are too few.
+
+        >>> [round(end, 2) for end in spread([0.8, 0.9]).reach]
+        [0.05, 0.05]
+        """
+        low, high = (self.low, self.high) if self.seeds >= LEAST_SEEDS else (self.least, self.greatest)
+        return self.mean - low, high - self.mean
 
     @property
     def sign(self) -> int:
@@ -78,3 +89,16 @@ def paired(one: dict[int, float], other: dict[int, float]) -> Spread | None:
     """Differences within seeds that both have; None where there are none."""
     values = [one[seed] - other[seed] for seed in sorted(one) if seed in other]
     return spread(values) if values else None
+
+
+def bars_said(drawn: Iterable[Spread | None]) -> str:
+    """What the bars of a picture are, and of how many seeds; empty where nothing is drawn.
+
+    >>> bars_said([spread([0.8, 0.9]), None])
+    'bars: least and greatest of 2 seeds'
+    """
+    seeds = sorted({one.seeds for one in drawn if one is not None})
+    few, enough = ([str(n) for n in seeds if n > 1 and (n >= LEAST_SEEDS) == many] for many in (False, True))
+    said = [f"95 % interval over {', '.join(enough)} seeds"] if enough else []
+    said += [f"least and greatest of {', '.join(few)} seeds"] if few else []
+    return f"bars: {'; '.join(said)}" if said else "single seeds" * bool(seeds)
