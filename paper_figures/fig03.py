@@ -119,20 +119,22 @@ def _why(cells: Sequence[Cell]) -> str:
 
 def _depths(area: SubFigure, cells: Cells) -> None:
     area.suptitle("accuracy over layers: held-out (lines) and training (dotted)", fontsize=8)
-    panels = area.subplots(1, 4, sharey=True)
+    panels = area.subplots(1, 4)
+    panels[2].sharey(panels[0])
     for place, task in enumerate(TABLE_8.tasks):
         there = [cell for cell in cells.cells if cell.task == task]
         for offset, who in enumerate(("paper", "ours")):
             axes = panels[2 * place + offset]
             axes.set_title(f"{TASKS[task]}: {who}", fontsize=SMALL)
             axes.set_xlabel("layers", fontsize=SMALL)
-            ticks = sorted({layers(cell.arm) for cell in there})
+            shown = [cell for cell in there if (cell.said if who == "paper" else cell.values["peak"]) is not None]
+            ticks = sorted({layers(cell.arm) for cell in shown or there})
             axes.set_xticks(ticks)
             axes.set_xlim(min(ticks) - 0.3, max(ticks) + 0.3)
             for trained in KINDS:
                 for split in ("val", "train"):
                     _depth_line(axes, [c for c in there if kind(c.arm) == trained and c.split == split], who)
-            if who == "ours" and all(cell.values["peak"] is None for cell in there):
+            if who == "ours" and not shown:
                 say_not_run(axes, _why(there), 20)
     handles = [Line2D([], [], color=c, marker=m, markersize=3.5, label=words) for words, c, m in _KINDS.values()]
     handles += [
