@@ -59,7 +59,7 @@ def shown(work: Mapping[str, int], runs: Path) -> Iterator[Callable[[RunRecord],
         TaskProgressColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
+        TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
     waiting, stop = dict(work), threading.Event()
